@@ -1,0 +1,1 @@
+"""Languages to automata: JSON Schema, regular expressions and JSON text, without any tokenizer."""

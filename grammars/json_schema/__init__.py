@@ -1,0 +1,1 @@
+"""JSON Schema: loading, normal form and lowering to the automaton."""

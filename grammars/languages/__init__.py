@@ -1,0 +1,1 @@
+"""Regular languages as lazily determinised byte automata."""

@@ -1,0 +1,119 @@
+"""The contract of a regular language that is determinised on demand.
+
+A `Language` is a deterministic automaton over bytes whose states come into being when they are asked for. States are
+integers; state 0 is dead. The automaton is *trimmed*: every state other than 0 can still reach acceptance, so "can this
+prefix be completed?" is the test `state != 0`.
+
+A `TextLanguage` is a language of Unicode texts. Its bytes are the UTF-8 encoding of the decoded text: JSON escapes are
+resolved before a byte gets here, so one automaton serves every spelling of a string.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+DEAD = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LengthSet:
+    """An ultimately periodic set of natural numbers.
+
+    `bits` holds membership of 0 .. preperiod+period-1, bit i for the number i. A number n >= preperiod is a member when
+    `preperiod + (n - preperiod) % period` is. `period` is at least 1.
+    """
+
+    bits: int
+    preperiod: int
+    period: int
+
+    def __contains__(self, n: int) -> bool:
+        if n < 0:
+            return False
+        if n >= self.preperiod:
+            n = self.preperiod + (n - self.preperiod) % self.period
+        return bool(self.bits >> n & 1)
+
+    def first_in(self, low: int, high: int | None) -> int | None:
+        """The smallest member n with low <= n <= high (no upper limit when `high` is None), or None."""
+        low = max(low, 0)
+        stop = max(low, self.preperiod) + self.period - 1
+        if high is not None:
+            stop = min(stop, high)
+        if stop < low:
+            return None
+        if low < self.preperiod:
+            window = self.bits >> low & (1 << max(0, min(stop, self.preperiod + self.period - 1) - low + 1)) - 1
+            if window:
+                return low + (window & -window).bit_length() - 1
+            low = self.preperiod + self.period
+        for n in range(low, stop + 1):
+            if n in self:
+                return n
+        return None
+
+
+ALL_LENGTHS = LengthSet(1, 0, 1)
+
+
+class Language(ABC):
+    """A trimmed, lazily determinised automaton over bytes. Safe to share between threads."""
+
+    start: int
+    """The initial state; `DEAD` when the language is empty."""
+
+    @abstractmethod
+    def row(self, state: int) -> NDArray[np.int32]:
+        """Successors of `state` for the 256 bytes: int32, shape (256,), read-only. `DEAD` where no completion exists."""
+
+    @abstractmethod
+    def accepting(self, state: int) -> bool:
+        """Whether the bytes read so far are a word of the language."""
+
+    @abstractmethod
+    def shortest(self, state: int) -> int:
+        """Fewest further bytes to acceptance, 0 when `state` accepts."""
+
+    def next(self, state: int, byte: int) -> int:
+        """The successor of `state` under one byte."""
+        return int(self.row(state)[byte]) if state else DEAD
+
+    def run(self, text: bytes, state: int | None = None) -> int:
+        """The state after `text`, from `state` or from the start."""
+        at = self.start if state is None else state
+        for byte in text:
+            if at == DEAD:
+                return DEAD
+            at = self.next(at, byte)
+        return at
+
+    def matches(self, text: bytes) -> bool:
+        """Whether `text` is a word of the language."""
+        at = self.run(text)
+        return at != DEAD and self.accepting(at)
+
+
+class TextLanguage(Language):
+    """A language of UTF-8 encoded texts. Never leads outside well-formed UTF-8."""
+
+    @abstractmethod
+    def boundary(self, state: int) -> bool:
+        """Whether the bytes read so far end between two code points."""
+
+    @abstractmethod
+    def universal(self, state: int) -> bool:
+        """True when `state` is at a boundary and every continuation by whole code points is accepted.
+
+        May be False for a state that has the property without it being evident.
+        """
+
+    @abstractmethod
+    def lengths(self, state: int) -> LengthSet:
+        """The numbers of further code points after which a word can be complete.
+
+        A code point counts with its first byte: inside one, only those after it are counted.
+        """
