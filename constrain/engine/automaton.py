@@ -1,0 +1,133 @@
+"""A running automaton: tables, what the kernels have interned so far, and the pieces they ask for.
+
+Kernels work on the tables alone. When one lacks a piece it says so and `supply` builds it: a row of a string automaton,
+the alternatives of an object, a slot, a larger table. So a part of a schema that no text and no mask ever touches costs
+nothing beyond loading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from constrain.engine.shapes import Shapes
+from constrain.engine.store import Store
+from constrain.engine.terminals import Terminals
+from constrain.grammars.json_schema.inhabit import Inhabitation
+from constrain.grammars.json_schema.normal import NormalForm
+from constrain.grammars.languages.base import Language
+from constrain.kernels import intern
+from constrain.kernels import memory as m
+from constrain.kernels.call import step_callback
+from constrain.kernels.intern import memo_key, new_frame, new_position
+from constrain.kernels.step import FULL, MISS, RAW, VALUE
+
+DIGIT_LIMIT = 400
+"""Characters of one number after which it may only be brought to its end."""
+
+_FIRST_ROWS = 8
+
+
+class Automaton:
+    """The automaton of one grammar over one vocabulary. Not safe for concurrent use; its owner holds a lock."""
+
+    def __init__(
+        self,
+        terminals: Terminals,
+        forms: NormalForm,
+        inhabitation: Inhabitation,
+        *,
+        raw: Language | None = None,
+        whitespace: bool = True,
+    ) -> None:
+        self.terminals = terminals
+        self.store = Store()
+        self.C = self.store.array
+        self.address = self.store.address
+        self.C[m.STEP] = step_callback().address
+        self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
+        self.C[m.WHITESPACE] = int(whitespace)
+        terminals.bind_fixed(self.store)
+        self.store.zeroed_rows(terminals.words, _FIRST_ROWS)
+        self.shapes = Shapes(self.store, forms, inhabitation)
+        root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
+        if raw is None:
+            self.start = new_position(self.address, root, VALUE, 0, 0, 0)
+        else:
+            self.start = new_position(self.address, root, RAW, self.shapes.scanners.raw_start(raw), 0, 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables that belong to this automaton alone."""
+        shared = sum(data.nbytes for data in self.terminals.fixed.values())
+        own = self.store.nbytes - shared
+        return own - sum(self.store.tables[t].nbytes for t in (m.TABLE, m.CROSS, m.TABLE_ROWS))
+
+    def call(self, kernel: Callable[..., int], *args: Any) -> int:
+        """Run a kernel, supplying what it misses, until it answers."""
+        while True:
+            code = int(kernel(self.address, *args))
+            if code == MISS:
+                self.supply_missing()
+            elif code == FULL:
+                self.store.grow(int(self.C[m.FULL_TABLE]))
+            else:
+                return code
+
+    def supply_missing(self) -> None:
+        """Build all pieces that the last kernel waits for."""
+        C = self.C
+        count = int(C[m.N_MISSES])
+        if count:
+            wanted = C[m.MISSES : m.MISSES + 3 * count].reshape(-1, 3).tolist()
+            C[m.N_MISSES] = 0
+        else:
+            wanted = [C[m.MISS_KIND : m.MISS_KIND + 3].tolist()]
+        for kind, a, b in wanted:
+            self._supply(kind, a, b)
+
+    def _supply(self, kind: int, a: int, b: int) -> None:
+        shapes, store = self.shapes, self.store
+        if kind == intern.M_ROW:
+            shapes.scanners.row(a)
+            return
+        if kind == intern.M_SHAPE:
+            # Built first: building may move the table.
+            start = shapes.start(a, b)
+            store.tables[m.VSET][4 * a + b] = start
+            return
+        if kind == intern.M_SLOT:
+            value = shapes.slot(a, b)
+        elif kind == intern.M_NEXT:
+            value = shapes.after(a, b)
+        elif kind == intern.M_DROP:
+            value = shapes.drop(a, b)
+        elif kind == intern.M_OUT:
+            value = shapes.scanners.outcome_of(a, b)
+        elif kind == intern.M_HEX:
+            value = self._escape_successors(a, b)
+        elif kind == intern.M_TABLE:
+            value = self.terminals.table(store, a, b)
+        else:
+            assert kind == intern.M_TABLE_ROW
+            value = self.terminals.limited_row(store, a, b)
+        store.memo(memo_key(kind, a, b), value)
+
+    def _escape_successors(self, state: int, packed: int) -> int:
+        """The states after a code point whose \\u spelling begins as packed; an offset in WORDS, 0 for none."""
+        digits, value, high = packed & 7, packed >> 3 & 0xFFFF, (packed >> 19) - 1
+        open_bits = 4 * (4 - digits)
+        first, last = value << open_bits, (value << open_bits) | ((1 << open_bits) - 1)
+        if high >= 0:
+            low = max(first, 0xDC00) & 1023 if digits else 0
+            top = min(last, 0xDFFF) & 1023 if digits else 1023
+            ranges = [(0x10000 + (high << 10) + low, 0x10000 + (high << 10) + top)]
+        elif digits == 0:
+            ranges = [(0, 0x10FFFF)]
+        else:
+            ranges = [(first, last)]
+            if first <= 0xDBFF and last >= 0xD800:
+                highest = (max(first, 0xD800) & 1023, min(last, 0xDBFF) & 1023)
+                ranges.append((0x10000 + (highest[0] << 10), 0x10000 + (highest[1] << 10) + 1023))
+        found = self.shapes.scanners.successors(state, ranges)
+        return self.store.append(m.WORDS, [len(found), *found]) if found else 0

@@ -1,0 +1,173 @@
+"""Grammars: what a text must satisfy, independent of any tokenizer."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
+from constrain.grammars.json_schema.inhabit import Inhabitation
+from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
+from constrain.grammars.json_schema.load import load
+from constrain.grammars.json_schema.normal import NormalForm
+from constrain.grammars.languages.base import Language
+from constrain.grammars.regex import PatternError, full_language, parse
+
+if TYPE_CHECKING:
+    from constrain.engine.compiled import CompiledGrammar
+    from constrain.vocabulary import Vocabulary
+
+DEFAULT_CACHE_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """A spelling that is never written although JSON allows it. Values are never narrowed."""
+
+    pointer: str
+    keyword: str
+    reason: str
+
+
+class Grammar:
+    """A set of texts. Immutable, hashable and picklable; made by `json_schema` or `regex`.
+
+    Attributes:
+        unenforced: keywords that were left out (`on_unsupported="warn"`) and formats that no specification defines.
+        fingerprint: hexadecimal digest of all that decides which texts are accepted.
+    """
+
+    def __init__(self, document: SchemaDocument, *, whitespace: bool, pattern: str | None = None) -> None:
+        self._document = document
+        self._whitespace = whitespace
+        self._pattern = pattern
+        self.unenforced: tuple[Unenforced, ...] = tuple(document.unenforced)
+        content = [dataclasses.replace(s, pointer="") for s in document.subschemas]
+        described = repr((document.root, content, whitespace, pattern))
+        self.fingerprint: str = hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
+        self._prepared: list[tuple[NormalForm, Inhabitation]] = []
+        if pattern is None:
+            forms = NormalForm(document)
+            inhabitation = Inhabitation(forms)
+            inhabitation.require(forms.root)
+            self._prepared.append((forms, inhabitation))
+
+    @property
+    def narrowings(self) -> tuple[Narrowing, ...]:
+        """Spellings that are never written, by place."""
+        from constrain.engine.narrowings import narrowings
+
+        return () if self._pattern is not None else narrowings(self._document, self._whitespace)
+
+    def compile(self, vocabulary: Vocabulary, *, cache_bytes: int = DEFAULT_CACHE_BYTES) -> CompiledGrammar:
+        """Bind the grammar to a vocabulary.
+
+        `cache_bytes` bounds the memory of what is computed on the way (states, positions, mask rows); beyond it the
+        cache is dropped and built again as needed.
+        """
+        from constrain.engine.compiled import CompiledGrammar
+
+        return CompiledGrammar(self, vocabulary, cache_bytes=cache_bytes)
+
+    def _normal_form(self) -> tuple[NormalForm, Inhabitation]:
+        """A normal form that nobody else uses."""
+        try:
+            return self._prepared.pop()
+        except IndexError:
+            forms = NormalForm(self._document)
+            return forms, Inhabitation(forms)
+
+    def _language(self) -> Language | None:
+        return None if self._pattern is None else full_language(self._pattern)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grammar) and other.fingerprint == self.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._document, self._whitespace, self._pattern)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.fingerprint[:12]}>"
+
+
+def _restore(document: SchemaDocument, whitespace: bool, pattern: str | None) -> Grammar:
+    return Grammar(document, whitespace=whitespace, pattern=pattern)
+
+
+def json_schema(
+    schema: object,
+    *,
+    whitespace: Literal["bounded", "none"] = "bounded",
+    property_order: Literal["any"] = "any",
+    closed_objects: bool = False,
+    on_unsupported: Literal["error", "warn"] = "error",
+) -> Grammar:
+    """The grammar of all JSON texts that are valid under a schema.
+
+    Args:
+        schema: a dict or boolean, JSON text (str or bytes), or a Pydantic model class.
+        whitespace: "bounded" allows, wherever JSON does, nothing, one blank, or a line break with an indentation of at
+            most eight characters per level; "none" allows none.
+        property_order: members may come in any order.
+        closed_objects: read an absent `additionalProperties` as false.
+        on_unsupported: "error" raises where a keyword cannot be enforced exactly; "warn" leaves it out and lists it in
+            the grammar's `unenforced`.
+
+    Raises:
+        InvalidSchemaError: the schema is malformed.
+        UnsupportedSchemaError: a keyword cannot be enforced exactly.
+        UnsatisfiableSchemaError: no value is valid.
+        ResourceLimitError: a limit was reached.
+    """
+    if whitespace not in ("bounded", "none"):
+        raise ValueError(f'whitespace must be "bounded" or "none", not {whitespace!r}')
+    if property_order != "any":
+        raise ValueError(f'property_order must be "any", not {property_order!r}')
+    if on_unsupported not in ("error", "warn"):
+        raise ValueError(f'on_unsupported must be "error" or "warn", not {on_unsupported!r}')
+    document = load(schema, on_unsupported=on_unsupported, closed_objects=closed_objects)
+    for subschema in document.subschemas:
+        if subschema.pattern is not None:
+            _check_pattern(document, subschema, on_unsupported)
+    return Grammar(document, whitespace=whitespace == "bounded")
+
+
+def _check_pattern(document: SchemaDocument, subschema: Subschema, on_unsupported: str) -> None:
+    assert subschema.pattern is not None
+    try:
+        parse(subschema.pattern)
+    except PatternError as error:
+        reason = f"in {subschema.pattern!r} at {error.position}: {error.reason}"
+        if error.kind == "invalid":
+            raise InvalidSchemaError(subschema.pointer, "pattern", reason) from error
+        if on_unsupported == "error":
+            raise UnsupportedSchemaError(subschema.pointer, "pattern", reason) from error
+        document.unenforced.append(Unenforced(subschema.pointer, "pattern", reason))
+        subschema.pattern = None
+
+
+def regex(pattern: str) -> Grammar:
+    """The grammar of all texts that match an ECMA-262 regular expression from beginning to end.
+
+    Raises:
+        InvalidSchemaError: the pattern is malformed.
+        UnsupportedSchemaError: it uses a construct that cannot be enforced.
+    """
+    if not isinstance(pattern, str):
+        raise InvalidSchemaError("", "pattern", f"a pattern is a string, not {type(pattern).__name__}")
+    try:
+        parse(pattern)
+        language = full_language(pattern)
+    except PatternError as error:
+        kind = InvalidSchemaError if error.kind == "invalid" else UnsupportedSchemaError
+        raise kind("", "pattern", f"in {pattern!r} at {error.position}: {error.reason}") from error
+    if not language.start:
+        from constrain.grammars.errors import UnsatisfiableSchemaError
+
+        raise UnsatisfiableSchemaError("", "pattern", f"no text matches {pattern!r}")
+    return Grammar(SchemaDocument([Subschema(pointer="")], 0), whitespace=False, pattern=pattern)

@@ -1,0 +1,223 @@
+"""A matcher follows one sequence through a compiled grammar.
+
+Its state is a number, the position, so a fork is a copy of two lists and a rollback is a cut. What was accepted is kept
+too: when the shared cache is dropped, the position is found again by reading it once more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from constrain.engine.distance import distance
+from constrain.kernels.mask import REFUSED, accept_byte, accept_token, copy_row
+from constrain.kernels.query import only_byte, position_may_end
+
+if TYPE_CHECKING:
+    from constrain.engine.automaton import Automaton
+    from constrain.engine.compiled import CompiledGrammar
+
+_FORCED_LIMIT = 4096
+
+
+class Matcher:
+    """One sequence under a compiled grammar. Not for concurrent use, but any number of matchers may run in parallel.
+
+    A new matcher stands before the first token. Names and layouts are those that serving engines use.
+    """
+
+    __slots__ = ("_accepted", "_automaton", "_compiled", "_eos", "_lock", "_positions", "_terminated")
+
+    def __init__(self, compiled: CompiledGrammar) -> None:
+        self._compiled = compiled
+        self._lock = compiled._lock
+        self._automaton: Automaton = compiled._automaton
+        self._positions: list[int] = [self._automaton.start]
+        self._accepted: list[int | bytes] = []
+        self._terminated = False
+        self._eos = compiled.vocabulary.eos_token_ids
+
+    @property
+    def compiled(self) -> CompiledGrammar:
+        """The grammar and vocabulary of this matcher."""
+        return self._compiled
+
+    # ---- moving ------------------------------------------------------------------------------------------------------
+
+    def accept_token(self, token_id: int) -> bool:
+        """Advance by one token. False when it may not come next; the state is then unchanged.
+
+        An end-of-sequence id is accepted where the text is complete, and ends the sequence.
+        """
+        if self._terminated:
+            return False
+        with self._lock:
+            position = self._position()
+            if token_id in self._eos:
+                if not position_may_end(self._automaton.address, position):
+                    return False
+                self._terminated = True
+                self._positions.append(position)
+                self._accepted.append(token_id)
+                return True
+            if not 0 <= token_id < self._compiled.vocabulary.size:
+                return False
+            to = accept_token(self._automaton.address, position, token_id)
+            if to < 0:
+                if to == REFUSED:
+                    return False
+                to = self._automaton.call(accept_token, position, token_id)
+                self._compiled._trim()
+                if to < 0:
+                    return False
+            self._positions.append(to)
+            self._accepted.append(token_id)
+            return True
+
+    def accept_bytes(self, data: bytes) -> bool:
+        """Advance by bytes, however they would be tokenised; counts as one token for `rollback`.
+
+        False when they may not come next; the state is then unchanged.
+        """
+        if self._terminated:
+            return False
+        with self._lock:
+            to = self._run(self._position(), data)
+            if to < 0:
+                return False
+            self._positions.append(to)
+            self._accepted.append(bytes(data))
+            return True
+
+    def _run(self, position: int, data: bytes) -> int:
+        for byte in data:
+            position = self._automaton.call(accept_byte, position, byte)
+            if position < 0:
+                break
+        return position
+
+    def rollback(self, n: int = 1) -> None:
+        """Take back the last `n` accepted tokens. Raises ValueError when fewer were accepted."""
+        if not 0 <= n <= len(self._accepted):
+            raise ValueError(f"cannot roll back {n} of {len(self._accepted)} tokens")
+        if n:
+            del self._positions[-n:]
+            del self._accepted[-n:]
+            self._terminated = False
+
+    def fork(self) -> Matcher:
+        """An independent matcher in the same state."""
+        other = Matcher.__new__(Matcher)
+        other._compiled, other._lock, other._automaton = self._compiled, self._lock, self._automaton
+        other._positions, other._accepted = self._positions.copy(), self._accepted.copy()
+        other._terminated, other._eos = self._terminated, self._eos
+        return other
+
+    def reset(self) -> None:
+        """Go back to the beginning."""
+        self.rollback(len(self._accepted))
+
+    def _position(self) -> int:
+        """The current position in the current automaton."""
+        if self._automaton is not self._compiled._automaton:
+            self._automaton = automaton = self._compiled._automaton
+            position = automaton.start
+            self._positions = [position]
+            for step in self._accepted:
+                if isinstance(step, bytes):
+                    position = self._run(position, step)
+                elif step not in self._eos:
+                    position = automaton.call(accept_token, position, step)
+                self._positions.append(position)
+        return self._positions[-1]
+
+    # ---- looking -----------------------------------------------------------------------------------------------------
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> None:
+        """Write which tokens may come next into row `index` of `bitmask`.
+
+        `bitmask` is int32 or uint32, shape (rows, words) or (words,), numpy or torch; token i is bit i % 32 of word
+        i // 32. It should have `ceil(width / 32)` words; words beyond the vocabulary are cleared. An end-of-sequence
+        id is allowed where the text is complete. After the end nothing is.
+        """
+        row = bitmask if bitmask.ndim == 1 else bitmask[index]
+        if type(row) is not np.ndarray:
+            self._fill_foreign(row)
+            return
+        if row.dtype != np.int32:
+            if row.dtype != np.uint32:
+                raise TypeError(f"the bitmask must be int32 or uint32, not {row.dtype}")
+            row = row.view(np.int32)
+        if self._terminated:
+            row[:] = 0
+            return
+        with self._lock:
+            position = self._position()
+            if copy_row(self._automaton.address, position, row) < 0:
+                self._automaton.call(copy_row, position, row)
+                self._compiled._trim()
+
+    def _fill_foreign(self, row: Any) -> None:
+        """Fill a row that is a torch tensor, on any device."""
+        if str(row.dtype) not in ("torch.int32", "torch.uint32"):
+            raise TypeError(f"the bitmask must be int32 or uint32, numpy or torch, not {row.dtype}")
+        if row.device.type == "cpu":
+            self.fill_next_token_bitmask(row.numpy())
+            return
+        import torch
+
+        host = np.zeros(row.shape[0], dtype=np.int32)
+        self.fill_next_token_bitmask(host)
+        row.copy_(torch.from_numpy(host).view(row.dtype))
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text is complete, so that an end-of-sequence id may come next."""
+        if self._terminated:
+            return False
+        with self._lock:
+            return bool(position_may_end(self._automaton.address, self._position()))
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether the end of the sequence was accepted."""
+        return self._terminated
+
+    @property
+    def num_accepted(self) -> int:
+        """How many tokens can be taken back."""
+        return len(self._accepted)
+
+    def forced_bytes(self) -> bytes:
+        """The bytes that must come next, one after the other, as far as there is no choice (at most 4,096)."""
+        out = bytearray()
+        if self._terminated:
+            return b""
+        with self._lock:
+            position = self._position()
+            while len(out) < _FORCED_LIMIT:
+                byte = self._automaton.call(only_byte, position)
+                if byte > 255:
+                    break
+                out.append(byte)
+                position = self._automaton.call(accept_byte, position, byte)
+        return bytes(out)
+
+    @property
+    def min_tokens_to_end(self) -> int:
+        """An upper bound on the fewest tokens that complete the text, an end-of-sequence id not counted.
+
+        It is the length in bytes of a short completion, 0 where the text is complete, so it holds for every vocabulary
+        in which each of those bytes is a token.
+        """
+        if self._terminated:
+            return 0
+        with self._lock:
+            position = self._position()
+            if position_may_end(self._automaton.address, position):
+                return 0
+            return distance(self._automaton, position)
+
+
+

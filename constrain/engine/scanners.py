@@ -1,0 +1,320 @@
+"""Table automata for strings, atoms and raw text: products of lazy languages, one row at a time.
+
+A scanner state is a tuple of components `(language, state, entries)`; equal tuples get equal numbers, across all
+strings of the grammar. What a completed text means is its *outcome*, the set of variables for which it is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from constrain.engine.store import Store
+from constrain.grammars.json_schema.inhabit import text_language
+from constrain.grammars.json_schema.normal import AtomAlternatives, StringAlternative
+from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, TextLanguage
+from constrain.grammars.languages.number import number_language
+from constrain.grammars.languages.text import FREE_TEXT
+from constrain.kernels import memory as m
+from constrain.kernels.step import BOUNDARY, COUNTED, HAS_NEXT, SIMPLE, STATE_WIDTH, UNIVERSAL
+
+_UNBOUNDED = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One string alternative of a scanner: bounds on the code points, and the variable that it makes valid."""
+
+    low: int
+    high: int
+    variable: int
+
+
+TextPart = tuple[TextLanguage, int, tuple[Entry, ...]]
+AtomPart = tuple[Language, int, tuple[int, ...]]
+
+
+class _Word(Language):
+    """The language of one literal."""
+
+    def __init__(self, word: bytes) -> None:
+        self.word = word
+        self.start = 1
+        self._rows = []
+        for i in range(len(word) + 1):
+            row = np.zeros(256, dtype=np.int32)
+            if i < len(word):
+                row[word[i]] = i + 2
+            self._rows.append(row)
+
+    def row(self, state: int) -> np.ndarray:  # type: ignore[type-arg]
+        return self._rows[state - 1]
+
+    def accepting(self, state: int) -> bool:
+        return state == len(self.word) + 1
+
+    def shortest(self, state: int) -> int:
+        return len(self.word) + 1 - state
+
+
+_NULL, _TRUE, _FALSE = _Word(b"null"), _Word(b"true"), _Word(b"false")
+
+
+class Scanners:
+    """All table states of one automaton.
+
+    `outcome` numbers a set of variables, given as a bit mask.
+    """
+
+    def __init__(self, store: Store, outcome: Callable[[int], int]) -> None:
+        self._store = store
+        self._outcome = outcome
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._texts: dict[int, tuple[TextPart, ...]] = {}
+        self._atoms: dict[int, tuple[AtomPart, ...]] = {}
+        self._lengths: dict[LengthSet, int] = {}
+        self._add_state(0, 0)  # dead
+        self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
+        self._add_free_text()
+
+    # ---- states ------------------------------------------------------------------------------------------------------
+
+    def _add_state(
+        self, flags: int, outcome: int, entry: int = 0, entries: int = 0, shortest: int = 0, free: int = 0, after: int = 0
+    ) -> int:
+        at = self._store.append(m.STATE, (flags, outcome, entry, entries, shortest, free, after))
+        number = at // STATE_WIDTH
+        self._store.reserve(m.DFA, (number + 1) * 256, -1)
+        return number
+
+    def _set_row(self, number: int, row: np.ndarray) -> None:  # type: ignore[type-arg]
+        self._store.tables[m.DFA][number * 256 : number * 256 + 256] = row
+        if row.any():
+            self._store.tables[m.STATE][number * STATE_WIDTH] |= HAS_NEXT
+
+    def _add_free_text(self) -> None:
+        """The states of free text come first, complete, so that terminal tables are the same for every grammar."""
+        states = [FREE_TEXT.start]
+        for state in states:
+            states.extend(s for s in np.unique(FREE_TEXT.row(state)).tolist() if s and s not in states)
+        one = self._outcome(1)
+        entry = (Entry(0, _UNBOUNDED, 0),)
+        for state in states:
+            boundary = FREE_TEXT.boundary(state)
+            flags = (BOUNDARY if boundary else 0) | (UNIVERSAL if FREE_TEXT.universal(state) else 0)
+            number = self._add_state(flags, one if boundary else 0, free=len(self._free) + 1, after=one)
+            self._free[state] = number
+            part = (FREE_TEXT, state, entry)
+            self._numbers[("text", (part,))] = number
+            self._texts[number] = (part,)
+        first = self._free[FREE_TEXT.start]
+        self._store.array[m.FREE_TEXT_STATE] = first
+        for state in states:
+            self.build_row(self._free[state])
+        self.free_text_states = len(states)
+        self.free_text_start = first
+
+    def build_row(self, number: int) -> None:
+        """Fill the row of a state."""
+        if number in self._texts:
+            row = self._product_row(self._texts[number], self._text_state)
+        elif number in self._atoms:
+            row = self._product_row(self._atoms[number], self._atom_state)
+        else:
+            row = np.zeros(256, dtype=np.int32)
+        self._set_row(number, row)
+
+    def _product_row(self, parts, number_of) -> np.ndarray:  # type: ignore[type-arg,no-untyped-def]
+        if len(parts) == 1:
+            language, state, what = parts[0]
+            source = language.row(state)
+            targets, inverse = np.unique(source, return_inverse=True)
+            numbers = [number_of([(language, t, what)]) if t else 0 for t in targets.tolist()]
+            return np.array(numbers, dtype=np.int32)[inverse]
+        rows = np.stack([language.row(state) for language, state, _ in parts])
+        columns, inverse = np.unique(rows, axis=1, return_inverse=True)
+        numbers = []
+        for column in columns.T.tolist():
+            live = [(p[0], t, p[2]) for p, t in zip(parts, column, strict=True) if t]
+            numbers.append(number_of(live) if live else 0)
+        return np.array(numbers, dtype=np.int32)[inverse.reshape(-1)]
+
+    # ---- strings -----------------------------------------------------------------------------------------------------
+
+    def text_start(self, alternatives: Iterable[tuple[int, StringAlternative]]) -> int:
+        """The state in which a string begins that is read for these (variable, alternative) pairs; 0 if none can be."""
+        by_language: dict[TextLanguage, list[Entry]] = {}
+        for variable, a in alternatives:
+            language = text_language(a)
+            high = _UNBOUNDED if a.maximum is None else min(a.maximum, _UNBOUNDED)
+            if _has_length(language, a.minimum, a.maximum):
+                by_language.setdefault(language, []).append(Entry(min(a.minimum, _UNBOUNDED - 1), high, variable))
+        parts = [(language, language.start, tuple(dict.fromkeys(es))) for language, es in by_language.items()]
+        return self._text_state(parts) if parts else 0
+
+    def _text_state(self, parts: list[TextPart]) -> int:
+        merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
+        for language, state, entries in parts:
+            if language is not FREE_TEXT and language.universal(state):
+                language, state = FREE_TEXT, FREE_TEXT.start
+            merged[language, state] = merged.get((language, state), ()) + entries
+        live = tuple((language, state, entries) for (language, state), entries in merged.items())
+        key = ("text", live)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = self._new_text_state(live)
+            self._texts[found] = live
+        return found
+
+    def _new_text_state(self, parts: tuple[TextPart, ...]) -> int:
+        store = self._store
+        flags = BOUNDARY if any(language.boundary(state) for language, state, _ in parts) else 0
+        counted = any(e.low > 0 or e.high < _UNBOUNDED for _, _, entries in parts for e in entries)
+        accepted = 0
+        everything = 0
+        records: list[int] = []
+        count = 0
+        for language, state, entries in parts:
+            accepts = language.accepting(state)
+            lengths = self._length_set(language.lengths(state)) if counted else -1
+            for e in entries:
+                records += [int(accepts), e.low, e.high, lengths, self._outcome(1 << e.variable)]
+                count += 1
+                everything |= 1 << e.variable
+                if accepts:
+                    accepted |= 1 << e.variable
+        free = 0
+        if len(parts) == 1:
+            language, state, entries = parts[0]
+            if language.universal(state):
+                flags |= UNIVERSAL
+            if language is FREE_TEXT:
+                free = self._free[state] - self.free_text_start + 1
+            if counted and len(entries) == 1 and records[3] == -1:
+                flags |= SIMPLE
+        entry = 0
+        if counted:
+            flags |= COUNTED
+            entry = store.append(m.ENTRY, records)
+        outcome = self._outcome(accepted) if accepted else 0
+        return self._add_state(flags, outcome, entry, count if counted else 0, 0, free, self._outcome(everything))
+
+    def _length_set(self, lengths: LengthSet) -> int:
+        if lengths == ALL_LENGTHS:
+            return -1
+        found = self._lengths.get(lengths)
+        if found is None:
+            size = lengths.preperiod + lengths.period
+            words = [(lengths.bits >> at) & 0xFFFFFFFF for at in range(0, size, 32)]
+            found = self._store.append(m.LENSET, [lengths.preperiod, lengths.period, *words])
+            self._lengths[lengths] = found
+        return found
+
+    def outcome_of(self, number: int, subset: int) -> int:
+        """The outcome when the entries in `subset` (a bit mask, in order) are satisfied."""
+        entries = [e for _, _, es in self._texts[number] for e in es]
+        bits = 0
+        for i, e in enumerate(entries):
+            if subset >> i & 1:
+                bits |= 1 << e.variable
+        return self._outcome(bits)
+
+    def text_parts(self, number: int) -> tuple[TextPart, ...]:
+        """The components of a string state."""
+        return self._texts[number]
+
+    def successors(self, number: int, ranges: Iterable[tuple[int, int]]) -> list[int]:
+        """The states after one code point out of the given inclusive ranges."""
+        found: dict[int, None] = {}
+        for low, high in ranges:
+            for sequence in utf8_sequences(low, high):
+                states = {number}
+                for first, last in sequence:
+                    following: set[int] = set()
+                    for state in states:
+                        following.update(self.row(state)[first : last + 1].tolist())
+                    states = following - {0}
+                found.update(dict.fromkeys(states))
+        return list(found)
+
+    def row(self, number: int) -> np.ndarray:  # type: ignore[type-arg]
+        """The row of a state, built if need be."""
+        if self._store.tables[m.DFA][number * 256] < 0:
+            self.build_row(number)
+        return self._store.tables[m.DFA][number * 256 : number * 256 + 256]
+
+    # ---- atoms and raw text ------------------------------------------------------------------------------------------
+
+    def atom_start(self, alternatives: Iterable[tuple[int, AtomAlternatives]]) -> int:
+        """The state before the first byte of a number, boolean or null; 0 when none is admitted."""
+        users: dict[Language, list[int]] = {}
+        for variable, a in alternatives:
+            languages: list[Language] = [number_language(c) for c in a.numbers]
+            languages += [_TRUE if b else _FALSE for b in a.booleans]
+            if a.null:
+                languages.append(_NULL)
+            for language in languages:
+                if language.start:
+                    users.setdefault(language, []).append(variable)
+        parts = [(language, language.start, tuple(dict.fromkeys(vs))) for language, vs in users.items()]
+        return self._atom_state(parts) if parts else 0
+
+    def raw_start(self, language: Language) -> int:
+        """The first state of a language at the top, outside JSON."""
+        return self._atom_state([(language, language.start, (0,))])
+
+    def _atom_state(self, parts: list[AtomPart]) -> int:
+        key = ("atom", tuple(parts))
+        found = self._numbers.get(key)
+        if found is None:
+            bits = 0
+            for language, state, variables in parts:
+                if language.accepting(state):
+                    for v in variables:
+                        bits |= 1 << v
+            shortest = min(language.shortest(state) for language, state, _ in parts)
+            found = self._numbers[key] = self._add_state(0, self._outcome(bits) if bits else 0, shortest=shortest)
+            self._atoms[found] = tuple(parts)
+        return found
+
+    def atom_parts(self, number: int) -> tuple[AtomPart, ...]:
+        """The components of an atom or raw state."""
+        return self._atoms[number]
+
+
+def _has_length(language: TextLanguage, low: int, high: int | None) -> bool:
+    """Whether the language has a text of low .. high code points."""
+    if not language.start or (high is not None and high < low):
+        return False
+    return (low == 0 and high is None) or language.lengths(language.start).first_in(low, high) is not None
+
+
+def utf8_sequences(low: int, high: int) -> Iterable[list[tuple[int, int]]]:
+    """The UTF-8 encodings of the code points low .. high as sequences of byte ranges, surrogates left out."""
+    todo = [(low, high)]
+    while todo:
+        a, b = todo.pop()
+        if a > b:
+            continue
+        for last in (0x7F, 0x7FF, 0xD7FF, 0xDFFF, 0xFFFF):
+            if a <= last < b:
+                todo += [(a, last), (last + 1, b)]
+                break
+        else:
+            if 0xD800 <= a <= 0xDFFF:
+                continue
+            first, final = chr(a).encode(), chr(b).encode()
+            for i in range(1, len(first)):
+                # Split where the tails do not cover whole blocks.
+                block = 1 << (6 * i)
+                if a & ~(block - 1) != b & ~(block - 1):
+                    if a & (block - 1):
+                        todo += [(a, a | (block - 1)), ((a | (block - 1)) + 1, b)]
+                        break
+                    if b & (block - 1) != block - 1:
+                        todo += [(a, (b & ~(block - 1)) - 1), (b & ~(block - 1), b)]
+                        break
+            else:
+                yield list(zip(first, final, strict=True))

@@ -1,0 +1,90 @@
+"""The tables of one automaton: append-only records for the kernels, and room for what the kernels intern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from constrain.kernels import memory as m
+from constrain.kernels.intern import FRAME_SEED, FRAME_WIDTH, POS_SEED, POS_WIDTH, new_memo, rehash_memo, rehash_records
+
+_FIRST_SIZES = {
+    m.FRAMES: 256 * FRAME_WIDTH,
+    m.POS: 256 * POS_WIDTH,
+    m.FRAME_HASH: 1024,
+    m.POS_HASH: 1024,
+    m.MEMO_KEY: 2048,
+    m.MEMO_VAL: 2048,
+    m.FST: 160,
+    m.ALT: 192,
+    m.SLOT: 96,
+    m.STATE: 7 * 64,
+    m.ENTRY: 64,
+    m.WORDS: 128,
+    m.SEEN: 64,
+    m.LENSET: 32,
+    m.NAMES: 4096,
+    m.NAME_OFF: 128,
+    m.NAME_BYTES: 1024,
+    m.EOS: 0,
+}
+
+
+class Store(m.Context):
+    """A context whose tables grow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for table, size in _FIRST_SIZES.items():
+            self.allocate(table, size)
+        self.allocate(m.DFA, 64 * 256, -1)
+        self.allocate(m.VSET, 128, -1)
+        self._used: dict[int, int] = {}
+        # Number 0 means "none" or "empty" for all of these.
+        for counter in (m.N_NAMES, m.N_FREE, m.N_SEEN):
+            self.array[counter] = 1
+        for table in (m.WORDS, m.ENTRY, m.LENSET):
+            self._used[table] = 1
+
+    def used(self, table: int) -> int:
+        """Elements of an append-only table in use."""
+        return self._used.get(table, 0)
+
+    def append(self, table: int, values: Sequence[int], fill: int = 0) -> int:
+        """Add a record; returns the offset of its first element."""
+        at = self._used.get(table, 0)
+        end = at + len(values)
+        data = self.reserve(table, end, fill)
+        data[at:end] = values
+        self._used[table] = end
+        return at
+
+    def memo(self, key: int, value: int) -> None:
+        """Store a memo entry."""
+        while not new_memo(self.address, key, value):
+            self.grow(m.MEMO_KEY)
+
+    def grow(self, table: int) -> None:
+        """Double the table that a kernel found full, with all that belongs to it."""
+        tables, counters = self.tables, self.array
+        if table == m.MEMO_KEY:
+            keys, values = tables[m.MEMO_KEY], tables[m.MEMO_VAL]
+            self.allocate(m.MEMO_KEY, 4 * keys.size)
+            self.allocate(m.MEMO_VAL, 4 * keys.size)
+            rehash_memo(keys, values, tables[m.MEMO_KEY], tables[m.MEMO_VAL])
+        elif table in (m.FRAMES, m.POS):
+            width, seed, hashes, count = (
+                (FRAME_WIDTH, FRAME_SEED, m.FRAME_HASH, m.N_FRAMES)
+                if table == m.FRAMES
+                else (POS_WIDTH, POS_SEED, m.POS_HASH, m.N_POS)
+            )
+            records = self.reserve(table, 2 * tables[table].size)
+            self.allocate(hashes, 2 * tables[hashes].size)
+            rehash_records(records, width, seed, int(counters[count]), tables[hashes])
+        else:
+            self.reserve(table, 2 * tables[table].size)
+
+    def zeroed_rows(self, words: int, rows: int) -> None:
+        """Room for mask rows."""
+        self.bind(m.ROWS, np.zeros(words * rows, dtype=np.int32))

@@ -1,0 +1,196 @@
+"""Terminal tables of a vocabulary: built when a trie node is first met in free text, shared by all its grammars."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.kernels import memory as m
+from constrain.kernels.mask import TABLE_WIDTH
+from constrain.kernels.step import X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW
+from constrain.kernels.terminal import content_row, scan
+from constrain.vocabulary import Vocabulary
+
+_LISTED = 1024  # content lists up to this length are marked one by one, longer ones have a ready row
+
+
+class Terminals:
+    """Everything about one vocabulary that the kernels read and no grammar changes."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.lock = threading.Lock()
+        trie = vocabulary.trie
+        self._trie = trie
+        self.words = max(1, vocabulary.bitmask_words)
+        self._tokens = [t or b"" for t in vocabulary.token_bytes]
+        sizes = np.fromiter(map(len, self._tokens), dtype=np.int64, count=len(self._tokens))
+        offsets = np.zeros(len(self._tokens) + 1, dtype=np.int32)
+        np.cumsum(sizes, out=offsets[1:])
+        self.longest = max(1, vocabulary.longest)
+        self.fixed: dict[int, NDArray[np.generic]] = {
+            m.T_BYTE: _copy(trie.byte, np.uint8),
+            m.T_END: _copy(trie.end, np.int32),
+            m.T_DEPTH: _copy(trie.depth, np.int32),
+            m.T_TOFF: _copy(trie.token_offset, np.int32),
+            m.T_TID: _copy(trie.token_ids, np.int32),
+            m.TOKEN_OFF: offsets,
+            m.TOKEN_BYTES: np.frombuffer(b"".join(self._tokens) or b"\0", dtype=np.uint8).copy(),
+            m.EOS: np.array([e for e in vocabulary.eos_token_ids if 0 <= e < vocabulary.size], dtype=np.int32),
+        }
+        self._table = np.zeros(TABLE_WIDTH * 64, dtype=np.int64)
+        self._cross = np.zeros(4096, dtype=np.int32)
+        self._rows = np.zeros(self.words * 4, dtype=np.int32)
+        self._tables = self._cross_used = self._row_count = 0
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._limited: dict[tuple[int, int], int] = {}
+        count = self.fixed[m.T_TID].size + 1
+        self._content = np.empty((count, 2), dtype=np.int32)
+        self._leaving = np.empty((count, 4), dtype=np.int32)
+        self._scratch = np.zeros((self.longest + 2, 4), dtype=np.int64)
+
+    def bind(self, context: m.Context) -> None:
+        """Point a context at the tables as they are now."""
+        context.bind(m.TABLE, self._table)
+        context.bind(m.CROSS, self._cross)
+        context.bind(m.TABLE_ROWS, self._rows)
+
+    def bind_fixed(self, context: m.Context) -> None:
+        """Point a new context at everything."""
+        for table, data in self.fixed.items():
+            context.bind(table, data)
+        context.array[m.ROW_WORDS] = self.words
+        context.array[m.LONGEST] = self.longest
+        context.allocate(m.WALK, 5 * (2 * self.longest + 8))
+        self.bind(context)
+
+    def table(self, context: m.Context, node: int, key: int) -> int:
+        """The number of the table for a trie node and a state of free text (1 + state << 16 | escape class)."""
+        with self.lock:
+            found = self._numbers.get((node, key))
+            if found is None:
+                found = self._numbers[node, key] = self._build(context, node, key)
+            self.bind(context)
+            return found
+
+    def limited_row(self, context: m.Context, table: int, limit: int) -> int:
+        """The number of the row of a table's tokens that need at most `limit` code points."""
+        with self.lock:
+            found = self._limited.get((table, limit))
+            if found is None:
+                at, count = self._table[table * TABLE_WIDTH : table * TABLE_WIDTH + 2].tolist()
+                found = self._limited[table, limit] = self._add_row(self._cross[at : at + 2 * count], limit)
+            self.bind(context)
+            return found
+
+    def _build(self, context: m.Context, node: int, key: int) -> int:
+        q = int(context.array[m.FREE_TEXT_STATE]) + (key >> 16) - 1
+        inside, crossing = scan(
+            context.address, node, q, _representative(key & 0xFFFF), self._content, self._leaving, self._scratch
+        )
+        pairs = self._content[:inside]
+        pairs = pairs[np.argsort(pairs[:, 1], kind="stable")].reshape(-1)
+        content = self._add_cross(pairs)
+        row = self._add_row(pairs, 1 << 30) if inside > _LISTED else -1
+        ends: list[int] = []
+        remainders: list[tuple[bytes, int, int]] = []
+        escaped: list[int] = []
+        for token, points, skip, escape in self._leaving[:crossing].tolist():
+            rest = self._tokens[token][skip:]
+            if rest:
+                remainders.append((rest, token, points))
+            else:
+                ends += (token, points)
+            if escape:
+                escaped.append(token)
+        nodes, node_count, tokens = _remainder_trie(remainders)
+        record = (
+            content, inside, row,
+            self._add_cross(ends), len(ends) // 2,
+            self._add_cross(nodes), node_count, self._add_cross(tokens),
+            self._add_cross(escaped), len(escaped),
+        )  # fmt: skip
+        number = self._tables
+        at = number * TABLE_WIDTH
+        if at + TABLE_WIDTH > self._table.size:
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+        self._table[at : at + TABLE_WIDTH] = record
+        self._tables += 1
+        return number
+
+    def _add_cross(self, values: list[int] | NDArray[np.int32]) -> int:
+        at = self._cross_used
+        end = at + len(values)
+        if end > self._cross.size:
+            grown = np.zeros(max(end, 2 * self._cross.size), dtype=np.int32)
+            grown[:at] = self._cross[:at]
+            self._cross = grown
+        self._cross[at:end] = values
+        self._cross_used = end
+        return at
+
+    def _add_row(self, pairs: NDArray[np.int32], limit: int) -> int:
+        number = self._row_count
+        end = (number + 1) * self.words
+        if end > self._rows.size:
+            grown = np.zeros(2 * self._rows.size, dtype=np.int32)
+            grown[: self._rows.size] = self._rows
+            self._rows = grown
+        content_row(pairs, limit, self._rows[number * self.words : end])
+        self._row_count += 1
+        return number
+
+
+def _copy(data: NDArray[np.generic], dtype: type[np.generic]) -> NDArray[np.generic]:
+    """The data as a contiguous array of the dtype; shared with the caller where it is one already."""
+    return np.ascontiguousarray(data, dtype=dtype)
+
+
+def _representative(escape: int) -> int:
+    """An escape register of the given class; see `escape_class` in the kernels."""
+    kind, digits, group = escape & 15, escape >> 4 & 15, escape >> 8
+    value = 0
+    if kind == X_HEX and group == 1:
+        value = 0xD
+    elif kind == X_HEX and group == 2:
+        value = 0xD8 << (4 * (digits - 2))
+    elif kind == X_LOW and digits:
+        value = 0xDC00 >> (4 * (4 - digits))
+    assert kind <= max(X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW)
+    return kind | digits << 20 | value << 24
+
+
+@dataclass(slots=True)
+class _Node:
+    byte: int
+    depth: int
+    end: int
+    first: int
+    count: int
+
+
+def _remainder_trie(remainders: list[tuple[bytes, int, int]]) -> tuple[list[int], int, list[int]]:
+    """A preorder trie: (byte, end, first pair, pairs, depth) by node, the number of nodes, and the pairs."""
+    nodes: list[_Node] = []
+    pairs: list[int] = []
+    path: list[int] = []
+    previous = b""
+    for text, token, points in sorted(remainders):
+        common = 0
+        while common < len(previous) and common < len(text) and previous[common] == text[common]:
+            common += 1
+        for at in path[common:]:
+            nodes[at].end = len(nodes)
+        del path[common:]
+        for depth in range(common, len(text)):
+            path.append(len(nodes))
+            nodes.append(_Node(text[depth], depth + 1, 0, len(pairs) // 2, 0))
+        nodes[path[-1]].count += 1
+        pairs += (token, points)
+        previous = text
+    for at in path:
+        nodes[at].end = len(nodes)
+    flat = [x for n in nodes for x in (n.byte, n.end, n.first, n.count, n.depth)]
+    return flat, len(nodes), pairs

@@ -1,0 +1,33 @@
+"""Compile the kernels ahead of time, with a message where someone is watching."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+
+def warm_up(*, quiet: bool = False) -> float:
+    """Compile all kernels, or load them from numba's cache; returns the seconds it took.
+
+    The first time on a machine takes a while, which is announced on standard error when that is a terminal.
+    """
+    from constrain.engine.bitmask import apply_token_bitmask
+    from constrain.engine.grammar import json_schema
+    from constrain.vocabulary import Vocabulary
+
+    begun = time.perf_counter()
+    if not quiet and sys.stderr.isatty():
+        print("constrain: preparing kernels (up to half a minute, once per machine) ...", file=sys.stderr)
+    vocabulary = Vocabulary.from_tokens([bytes([b]) for b in range(256)] + [b'"a', b"<end>"], eos_token_ids=257)
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}, "minProperties": 1}
+    matcher = json_schema(schema).compile(vocabulary).matcher()
+    bitmask = np.zeros((1, 9), dtype=np.int32)
+    matcher.fill_next_token_bitmask(bitmask)
+    matcher.accept_bytes(b'{"a":"x')
+    matcher.fill_next_token_bitmask(bitmask)
+    matcher.accept_token(ord('"'))
+    matcher.forced_bytes()
+    apply_token_bitmask(np.zeros((1, 258), dtype=np.float32), bitmask)
+    return time.perf_counter() - begun

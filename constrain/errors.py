@@ -1,0 +1,55 @@
+"""Every error the library raises on purpose, in one place.
+
+Errors about schemas, vocabularies and parsing belong to `constrain.grammars.errors` and are only named again here. The
+errors of a running generation are defined here: they concern logits and batches, which grammars know nothing of. They
+stop a generation instead of letting it go on without its constraint.
+"""
+
+from __future__ import annotations
+
+from constrain.grammars.errors import (
+    ConstrainError,
+    InvalidSchemaError,
+    ResourceLimitError,
+    ToolCallParseError,
+    UnsatisfiableSchemaError,
+    UnsupportedSchemaError,
+    VocabularyError,
+)
+
+__all__ = [
+    "ConstrainError",
+    "GenerationError",
+    "InvalidSchemaError",
+    "LogitsWidthError",
+    "NoAllowedTokenError",
+    "ProcessorReuseError",
+    "ResourceLimitError",
+    "ToolCallParseError",
+    "UnsatisfiableSchemaError",
+    "UnsupportedSchemaError",
+    "VocabularyError",
+]
+
+
+class GenerationError(ConstrainError, RuntimeError):
+    """A generation cannot go on under its constraint."""
+
+
+class NoAllowedTokenError(GenerationError):
+    """No token the model can emit is allowed on a row that is not finished. `row` is the index in the batch."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        self.row, self.reason = row, reason
+        super().__init__(f"row {row}: {reason}")
+
+    def __reduce__(self) -> tuple[type, tuple[int, str]]:
+        return type(self), (self.row, self.reason)
+
+
+class LogitsWidthError(GenerationError, ValueError):
+    """Logits of another width than the model's reached the processor, and not from a draft model."""
+
+
+class ProcessorReuseError(GenerationError):
+    """A processor met the rows of another `generate` call and cannot tell where their prompt ends."""

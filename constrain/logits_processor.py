@@ -1,0 +1,348 @@
+"""The constraint as a logits processor for Hugging Face `generate`.
+
+`generate` tells a processor nothing but the rows so far and their scores. It reorders rows between steps (beam search),
+goes back to shorter prefixes (assisted decoding), lets a draft model call the same processor in between, and goes on
+calling with rows that ended long ago. So nothing is kept per row: a row's state is looked up by its grammar and by its
+tokens after the prompt (`constrain.prefixes`), and the only thing remembered is where the prompt ends.
+
+What a row gets:
+
+- live: scores bit for bit as they came where the grammar allows the token, -inf elsewhere. Where other processors left
+  no allowed token, the allowed ones get 0: the grammar wins, with one warning.
+- over (the grammar ended, or refused a token: padding after a stop string, a rejected draft, a beam without a legal
+  continuation): finite and hugely negative everywhere, so that softmax stays defined and the row loses to every live
+  beam. The end-of-sequence ids are the least negative, so that a loop that does not know that the row is over ends it.
+
+This module needs torch. It works without transformers, in any loop that calls it with whole rows.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from constrain.errors import GenerationError, LogitsWidthError, NoAllowedTokenError, ProcessorReuseError
+from constrain.prefixes import TOKEN_BYTES, PrefixState, PrefixStates
+
+if TYPE_CHECKING:
+    from constrain.engine import CompiledGrammar
+
+# finfo.min would overflow to -inf when divided by a temperature below 1; beam search marks empty beams with -1e9.
+_OVER_SCORE = -1e30
+_OVER_EOS_SCORE = -1e29
+
+
+class _Usage:
+    """Whether a processor was ever called. Kept apart from it, to be asked when the processor is gone."""
+
+    def __init__(self) -> None:
+        self.called = False
+
+    def warn_if_unused(self) -> None:
+        if not self.called:
+            warnings.warn(
+                "a ConstrainedLogitsProcessor was dropped without ever being called: a generation it was passed to ran "
+                "WITHOUT its constraint (paged and continuous-batching generation ignore logits processors)",
+                RuntimeWarning,
+                stacklevel=1,
+            )
+
+
+class ConstrainedLogitsProcessor:
+    """Masks every token that cannot continue the grammar. Pass it to `generate` as `logits_processor=[processor]`.
+
+    Works with greedy search, sampling, `num_return_sequences`, beam search, assisted decoding, prompt lookup, batches
+    of left-padded prompts and encoder-decoder models, on any device. `scores` itself is never written to.
+
+    One object can serve one `generate` call after another: a new prompt is recognised, and where that cannot be done
+    safely `ProcessorReuseError` asks for a new object or `reset()`. It serves one call at a time.
+
+    Paged generation (`cache_implementation="paged"`, `generate_batch`) never calls logits processors and says nothing.
+    It cannot be constrained this way: `completed` then raises, and a processor never called warns when it is dropped.
+
+    Args:
+        compiled: one compiled grammar for all prompts, or one per prompt, all for the same vocabulary. The rows that
+            `generate` makes of one prompt (beams, return sequences) share its grammar.
+        prompt_length: number of leading columns of `input_ids` that are not output. By default the width of the first
+            call; give it where the prompt already ends with a beginning of the output. Good for one `generate` call.
+
+    Raises:
+        ValueError: no grammar, grammars for different vocabularies, or (when called) a batch that is no multiple of
+            the number of grammars.
+        NoAllowedTokenError: when called: a live row has no allowed token that the model can emit, or the beginning of
+            the output is refused.
+        LogitsWidthError: when called: the width of the logits changed, and no draft model explains it.
+        ProcessorReuseError: when called: rows that neither continue this generation nor clearly start another.
+
+    Example:
+        >>> processor = ConstrainedLogitsProcessor(compiled)  # doctest: +SKIP
+        >>> output = model.generate(**inputs, logits_processor=[processor], max_new_tokens=200)  # doctest: +SKIP
+        >>> processor.completed(output)  # doctest: +SKIP
+        [True]
+    """
+
+    supports_continuous_batching = False
+    """Read by transformers: it warns and leaves the processor out, where it would call it without the whole rows."""
+
+    def __init__(
+        self, compiled: CompiledGrammar | Sequence[CompiledGrammar], *, prompt_length: int | None = None
+    ) -> None:
+        grammars: list[CompiledGrammar] = list(compiled) if isinstance(compiled, Sequence) else [compiled]
+        if not grammars:
+            raise ValueError("at least one compiled grammar is needed")
+        if prompt_length is not None and prompt_length < 0:
+            raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
+        vocabulary = grammars[0].vocabulary
+        if any(g.vocabulary is not vocabulary and g.vocabulary != vocabulary for g in grammars):
+            raise ValueError("all compiled grammars must be for the same vocabulary")
+        self._vocabulary_size = int(vocabulary.size)
+        self._eos_token_ids = sorted(int(i) for i in vocabulary.eos_token_ids)
+        by_identity: dict[int, PrefixStates] = {}
+        self._prefixes = [by_identity.setdefault(id(g), PrefixStates(g)) for g in grammars]
+        self._given_prompt_length = prompt_length
+        self._lock = threading.Lock()
+        self._usage = _Usage()
+        weakref.finalize(self, self._usage.warn_if_unused)
+        self._forget()
+
+    def reset(self) -> None:
+        """Forget the generation seen so far; the next call is taken for the first of a new one."""
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._prompt: torch.Tensor | None = None  # (rows, prompt length), a copy
+        self._logits_width = -1
+        self._started = False  # whether a mask was made since the prompt is known
+        self._seen: set[int] = set()  # hashes of the outputs met so far
+        self._emptied: torch.Tensor | None = None  # bool, shape (): a row was emptied; not read from its device yet
+        self._warned = False
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Mask the tokens that the grammar does not allow next.
+
+        Args:
+            input_ids: prompts and outputs so far, integer, shape (rows, length). Rows may change order between calls.
+            scores: scores of the next token, floating point, shape (rows, width of the model's logits).
+
+        Returns:
+            A new tensor of the shape, dtype and device of `scores`; `scores` itself for a draft model's call that is
+            about another vocabulary.
+        """
+        self._usage.called = True
+        if input_ids.dim() != 2 or scores.dim() != 2 or input_ids.shape[0] != scores.shape[0]:
+            raise ValueError(
+                "expected input_ids of shape (rows, length) and scores of shape (rows, width), got "
+                f"{tuple(input_ids.shape)} and {tuple(scores.shape)} (continuous batching is not supported)"
+            )
+        with self._lock:
+            keys = self._outputs(input_ids, scores.shape[1])
+            return scores if keys is None else self._masked(self._states(keys), scores)
+
+    def completed(self, sequences: torch.Tensor) -> list[bool]:
+        """Whether each row's output is complete under the grammar, rather than cut off.
+
+        An output is cut off by `max_new_tokens`, a stop string or a time limit. It ends where the grammar ends it, or
+        before the first token the grammar refuses (such as padding).
+
+        Args:
+            sequences: what the last `generate` call returned, prompts included: integer, shape (rows, length).
+
+        Raises:
+            GenerationError: the processor was not called, so the generation ran without its constraint.
+        """
+        with self._lock:
+            if self._prompt is None:
+                raise GenerationError("the processor was not called: the generation ran without its constraint")
+            if self._emptied is not None and bool(self._emptied):
+                self._warn_emptied()
+            outputs = sequences[:, self._prompt.shape[1] :].to("cpu", torch.int32).contiguous().numpy()
+            keys = [row.tobytes() for row in outputs]
+            ends = [state.accepted * TOKEN_BYTES for state in self._states(keys)]
+            states = self._states([key[:end] for key, end in zip(keys, ends, strict=True)])
+            return [s.matcher is None or bool(s.matcher.is_accepting) for s in states]
+
+    # Which rows are these?
+
+    def _outputs(self, input_ids: torch.Tensor, width: int) -> list[bytes] | None:
+        """The rows' tokens after the prompt, as keys of prefixes; None for a call to be passed through."""
+        if width != self._logits_width and _inside_candidate_generator():
+            return None  # maybe another tokenizer; what the model's own width is, its own first call tells
+        if self._prompt is None:
+            self._bind(input_ids, width)
+        elif width != self._logits_width:
+            raise LogitsWidthError(
+                f"logits of width {width} came after logits of width {self._logits_width}: a processor serves one "
+                "model; make a new one, or call reset()"
+            )
+        assert self._prompt is not None
+        self._prompt = self._prompt.to(input_ids.device)
+        rows, length = self._prompt.shape
+        if input_ids.shape[0] != rows or input_ids.shape[1] < length:
+            return None if _inside_candidate_generator() else self._bind_again(input_ids, width)
+        # Everything the host has to know comes in one transfer: each one waits for the device.
+        same_prompt = (input_ids[:, :length] == self._prompt).all()
+        emptied = torch.zeros_like(same_prompt) if self._emptied is None else self._emptied.to(input_ids.device)
+        output = input_ids[:, length:].to(torch.int32)
+        host = torch.cat([torch.stack([same_prompt, emptied]).to(torch.int32), output.flatten()]).cpu().numpy()
+        self._emptied = None
+        if host[1]:
+            self._warn_emptied()
+        if not host[0]:
+            return None if _inside_candidate_generator() else self._bind_again(input_ids, width)
+        keys = [row.tobytes() for row in host[2:].reshape(rows, -1)]
+        if self._started and keys[0] and not self._seen.issuperset(self._marks([k[:-TOKEN_BYTES] for k in keys])):
+            # In one generation, a row less its last token is always a row that was there before.
+            if _inside_candidate_generator():
+                return None
+            raise ProcessorReuseError(
+                "these rows begin with the prompt of an earlier generate call, but do not continue its output: make a "
+                "new processor for each call, or call reset() between them"
+            )
+        self._seen.update(self._marks(keys))
+        return keys
+
+    def _marks(self, keys: list[bytes]) -> list[int]:
+        return [hash((self._grammar_of(row, len(keys)), key)) for row, key in enumerate(keys)]
+
+    def _bind(self, input_ids: torch.Tensor, width: int) -> None:
+        """Take the rows for those of a generation's first call."""
+        columns = input_ids.shape[1]
+        length = columns if self._given_prompt_length is None else self._given_prompt_length
+        if length > columns:
+            raise ValueError(f"prompt_length is {length}, but the first call has only {columns} columns")
+        self._check_rows(input_ids.shape[0])
+        self._forget()
+        self._prompt, self._logits_width = input_ids[:, :length].clone(), width
+
+    def _bind_again(self, input_ids: torch.Tensor, width: int) -> list[bytes]:
+        """Take the rows for the prompts of another `generate` call, unless they may be something else."""
+        assert self._prompt is not None
+        (rows, columns), (bound_rows, length) = input_ids.shape, self._prompt.shape
+        doubt = ""
+        if self._given_prompt_length is not None:
+            doubt = "the rows have another prompt, and prompt_length was given for one generate call"
+        elif columns == 1 < length:
+            doubt = "the rows hold one token: at every step the processor must be given the prompt and the whole output"
+        elif rows != bound_rows and columns >= length:
+            begins = (input_ids[:, None, :length] == self._prompt[None]).all(dim=2)
+            if bool(begins.any()):
+                doubt = f"the batch changed from {bound_rows} to {rows} rows, and the prompts did not"
+        if doubt:
+            raise ProcessorReuseError(f"{doubt}; make a new processor for each generate call, or call reset()")
+        self._bind(input_ids, width)
+        keys = [b""] * rows
+        self._seen.update(self._marks(keys))
+        return keys
+
+    def _check_rows(self, rows: int) -> None:
+        if rows == 0 or rows % len(self._prefixes):
+            raise ValueError(f"{rows} rows cannot be shared out among {len(self._prefixes)} grammars, one per prompt")
+
+    def _grammar_of(self, row: int, rows: int) -> int:
+        return row * len(self._prefixes) // rows
+
+    # What do they get?
+
+    def _states(self, keys: list[bytes]) -> list[PrefixState]:
+        rows = len(keys)
+        self._check_rows(rows)
+        capacity = 4 * rows + 64  # this step and the one before, twice over, and the positions of a draft
+        return [self._prefixes[self._grammar_of(row, rows)].state(key, capacity) for row, key in enumerate(keys)]
+
+    def _masked(self, states: list[PrefixState], scores: torch.Tensor) -> torch.Tensor:
+        rows, width = scores.shape
+        words = np.zeros((rows, -(-self._vocabulary_size // 32)), dtype=np.int32)
+        for row, state in enumerate(states):
+            if state.matcher is not None:
+                state.matcher.fill_next_token_bitmask(words, row)
+            elif not self._started and state.status == "dead":
+                raise NoAllowedTokenError(row, f"token {state.accepted} of the output given in advance is refused")
+        words = _fit(words, width)
+        over = np.array([state.matcher is None for state in states], dtype=np.bool_)
+        stuck = ~words.any(axis=1) & ~over
+        if stuck.any():
+            reason = "no token continues the output"
+            if width < self._vocabulary_size:
+                reason += f" among the model's {width} logits; the vocabulary has {self._vocabulary_size} tokens"
+            raise NoAllowedTokenError(int(stuck.argmax()), reason)
+        self._started = True
+
+        allowed = _unpack(words, width, scores.device)
+        masked = scores.masked_fill(~allowed, -torch.inf)
+        emptied = masked.amax(dim=1, keepdim=True) == -torch.inf
+        if over.any():
+            where = torch.from_numpy(over).to(scores.device).unsqueeze(1)
+            emptied &= ~where
+            masked = torch.where(where, self._over_row(scores), masked)
+        if scores.device.type == "cpu":
+            if bool(emptied.any()):
+                self._warn_emptied()
+                masked.masked_fill_(emptied & allowed, 0.0)
+            return masked
+        self._emptied = emptied.any()  # read at the next call, together with the tokens
+        return masked.masked_fill_(emptied & allowed, 0.0)
+
+    def _over_row(self, scores: torch.Tensor) -> torch.Tensor:
+        """The scores of a row that is over, shape (width,)."""
+        lowest = torch.finfo(scores.dtype).min
+        row = torch.full((scores.shape[1],), max(_OVER_SCORE, lowest), dtype=scores.dtype, device=scores.device)
+        row[[i for i in self._eos_token_ids if i < scores.shape[1]]] = max(_OVER_EOS_SCORE, lowest / 2)
+        return row
+
+    def _warn_emptied(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                "other logits processors (min_new_tokens, suppress_tokens, bad_words_ids, no_repeat_ngram_size, …) "
+                "left no token that the grammar allows; the grammar was followed, and all allowed tokens scored alike",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
+def _inside_candidate_generator() -> bool:
+    """Whether the call comes from transformers' draft models, which may have other tokens, widths and prompts.
+
+    They pass the main model's processors on and leave no other trace. Asked only where a call does not fit the
+    generation at hand; everywhere else such a call is an error.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("candidate_generator.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _fit(words: NDArray[np.int32], width: int) -> NDArray[np.int32]:
+    """Packed rows cut or padded with zeros to `width` bits, shape (rows, ceil(width / 32)), no stray bits beyond."""
+    needed = -(-width // 32)
+    if words.shape[1] < needed:
+        return np.pad(words, ((0, 0), (0, needed - words.shape[1])))
+    words = np.ascontiguousarray(words[:, :needed])
+    if width % 32:
+        words[:, -1] &= np.int32((1 << width % 32) - 1)
+    return words
+
+
+def _unpack(words: NDArray[np.int32], width: int, device: torch.device) -> torch.Tensor:
+    """Packed rows as booleans on `device`, shape (rows, width). What travels to a device is the packed words."""
+    if device.type != "cpu":
+        return _unpack_on_device(torch.from_numpy(words).to(device, non_blocking=True), width)
+    bits = np.unpackbits(words.view(np.uint8), axis=1, count=width, bitorder="little")
+    return torch.from_numpy(bits.view(np.bool_))
+
+
+def _unpack_on_device(words: torch.Tensor, width: int) -> torch.Tensor:
+    shifts = torch.arange(32, dtype=torch.int32, device=words.device)
+    return words.unsqueeze(2).bitwise_right_shift(shifts).bitwise_and(1).flatten(1)[:, :width].bool()

@@ -1,0 +1,228 @@
+"""Inhabitation: whether a variable has any value, and how many bytes its shortest text has.
+
+The shortest text is a least fixpoint: a variable is inhabited when some alternative can be written with inhabited
+variables only. Only what a value *must* contain is looked at (required members, items up to `minItems`), so optional
+parts of a schema cost nothing here. Recursion is solved by relaxation over the variables met, from infinity downwards;
+what stays infinite has no finite value. The same number serves two laws: no dead end is ever offered, and a position
+knows a bound on its distance to the end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from heapq import nsmallest
+
+from constrain.grammars.errors import UnsatisfiableSchemaError
+from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.normal import (
+    ANYTHING,
+    ArrayAlternative,
+    NormalForm,
+    ObjectAlternative,
+    StringAlternative,
+    Variable,
+)
+from constrain.grammars.json_schema.text_distance import text_distance
+from constrain.grammars.languages.base import TextLanguage
+from constrain.grammars.languages.number import number_language
+from constrain.grammars.languages.number_constraint import NumberConstraint
+from constrain.grammars.languages.text import FREE_TEXT, intersection, literal_set
+from constrain.grammars.regex import search_language
+
+INFINITE = math.inf
+FREE_NAME_BYTES = 3  # enough for any number of members that a bound can ask for in practice; see `free_name_bytes`
+
+
+def text_language(alternative: StringAlternative) -> TextLanguage:
+    """The texts of a string alternative, its bounds on the number of code points left aside."""
+    if alternative.values is not None:
+        return literal_set(alternative.values)
+    if not alternative.patterns:
+        return FREE_TEXT
+    return intersection(*(search_language(p) for p in alternative.patterns))
+
+
+def free_name_bytes(count: int) -> int:
+    """Bytes that suffice for the name of the next of `count` free members, whatever names are taken."""
+    length, capacity = 1, 60
+    while capacity < 2 * count + 60:
+        length, capacity = length + 1, capacity * 60
+    return length + 1
+
+
+def key_bytes(name: str) -> int:
+    """Bytes of the shortest spelling of a member's name, with its quotes."""
+    return len(json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
+class Inhabitation:
+    """Shortest texts of the variables of one document, computed on demand and kept."""
+
+    def __init__(self, forms: NormalForm) -> None:
+        self._forms = forms
+        self._shortest: dict[Variable, float] = {ANYTHING: 1}
+        self._quick: dict[Variable, bool] = {ANYTHING: True}
+
+    def shortest(self, variable: Variable) -> float:
+        """Bytes of the shortest text of the variable; infinite when it has no value."""
+        found = self._shortest.get(variable)
+        if found is not None:
+            return found
+        # All variables that the answer can depend on.
+        needs: dict[Variable, set[Variable]] = {}
+        todo = [variable]
+        while todo:
+            v = todo.pop()
+            if v in needs or v in self._shortest:
+                continue
+            needs[v] = self._must_contain(v)
+            todo.extend(needs[v])
+        estimate: dict[Variable, float] = dict.fromkeys(needs, INFINITE)
+        users: dict[Variable, list[Variable]] = {}
+        for v, parts in needs.items():
+            for part in parts:
+                users.setdefault(part, []).append(v)
+        pending = dict.fromkeys(needs)
+        while pending:
+            v, _ = pending.popitem()
+            better = self._evaluate(v, estimate)
+            if better < estimate[v]:
+                estimate[v] = better
+                pending.update(dict.fromkeys(users.get(v, ())))
+        self._shortest.update(estimate)
+        return self._shortest[variable]
+
+    def inhabited(self, variable: Variable) -> bool:
+        """Whether the variable has a value, by the cheapest sufficient look."""
+        found = self._quick.get(variable)
+        if found is None:
+            found = self._obviously(variable) or self.shortest(variable) < INFINITE
+            self._quick[variable] = found
+        return found
+
+    def _obviously(self, variable: Variable) -> bool:
+        """Whether one of the simple types plainly has a value, without looking at languages."""
+        forms = self._forms
+        types = forms.types(variable)
+        if types & ir.STRING:
+            for s in forms.strings(variable):
+                if s.values is not None or (not s.patterns and (s.maximum is None or s.minimum <= s.maximum)):
+                    return True
+        if types & (ir.NULL | ir.BOOLEAN):
+            atoms = forms.atoms(variable)
+            return atoms.null or bool(atoms.booleans)
+        return False
+
+    def required_length(self, alternative: ArrayAlternative) -> int:
+        """The largest number of items the array can have before an uninhabited position, or its maximum."""
+        for k, part in enumerate(alternative.prefix):
+            if alternative.maximum is not None and k >= alternative.maximum:
+                return alternative.maximum
+            if not self.inhabited(part):
+                return k
+        if alternative.items is None or not self.inhabited(alternative.items):
+            length = len(alternative.prefix)
+            return length if alternative.maximum is None else min(length, alternative.maximum)
+        return 1 << 60 if alternative.maximum is None else alternative.maximum
+
+    def _must_contain(self, variable: Variable) -> set[Variable]:
+        parts: set[Variable] = set()
+        types = self._forms.types(variable)
+        if types & ir.OBJECT:
+            for o in self._forms.objects(variable):
+                parts.update(p for p in (o.properties.get(r, o.additional) for r in o.required) if p is not None)
+                if o.minimum > len(o.required):
+                    parts.update(o.properties.values())
+                    if o.additional is not None:
+                        parts.add(o.additional)
+        if types & ir.ARRAY:
+            for a in self._forms.arrays(variable):
+                parts.update(a.prefix[: a.minimum])
+                if a.minimum > len(a.prefix) and a.items is not None:
+                    parts.add(a.items)
+        return parts
+
+    def _evaluate(self, variable: Variable, estimate: dict[Variable, float]) -> float:
+        def cost(part: Variable) -> float:
+            known = self._shortest.get(part)
+            return estimate.get(part, INFINITE) if known is None else known
+
+        best = INFINITE
+        forms = self._forms
+        types = forms.types(variable)
+        if types & (ir.NULL | ir.BOOLEAN | ir.NUMBER):
+            atoms = forms.atoms(variable)
+            if atoms.null:
+                best = min(best, 4)
+            for b in atoms.booleans:
+                best = min(best, 4 if b else 5)
+            for number in atoms.numbers:
+                best = min(best, number_bytes(number))
+        if types & ir.STRING:
+            for s in forms.strings(variable):
+                best = min(best, 2 + text_distance(text_language(s), None, s.minimum, s.maximum))
+        if types & ir.OBJECT:
+            for o in forms.objects(variable):
+                best = min(best, self._object_cost(o, cost))
+        if types & ir.ARRAY:
+            for a in forms.arrays(variable):
+                best = min(best, self._array_cost(a, cost))
+        return best
+
+    def _object_cost(self, o: ObjectAlternative, cost) -> float:  # type: ignore[no-untyped-def]
+        if o.maximum is not None and o.maximum < o.minimum:
+            return INFINITE
+        total = 2.0
+        for name in o.required:
+            part = o.properties.get(name, o.additional)
+            if part is None:
+                return INFINITE
+            total += key_bytes(name) + 1 + cost(part)
+        extra = o.minimum - len(o.required)
+        if extra > 0:
+            required = set(o.required)
+            options = [key_bytes(n) + 1 + cost(p) for n, p in o.properties.items() if n not in required]
+            chosen = [c for c in nsmallest(extra, options) if c < INFINITE]
+            if o.additional is not None and cost(o.additional) < INFINITE:
+                free = free_name_bytes(o.minimum) + 3 + cost(o.additional)
+                chosen = [c for c in chosen if c <= free]
+                total += (extra - len(chosen)) * free
+            elif len(chosen) < extra:
+                return INFINITE
+            total += sum(chosen)
+        return total + max(0, o.minimum - 1)
+
+    def _array_cost(self, a: ArrayAlternative, cost) -> float:  # type: ignore[no-untyped-def]
+        if a.maximum is not None and a.maximum < a.minimum:
+            return INFINITE
+        total = 2.0 + max(0, a.minimum - 1)
+        for part in a.prefix[: a.minimum]:
+            total += cost(part)
+        rest = a.minimum - len(a.prefix)
+        if rest > 0:
+            total += INFINITE if a.items is None else rest * cost(a.items)
+        return total
+
+    # ---- explanation -------------------------------------------------------------------------------------------------
+
+    def require(self, variable: Variable) -> None:
+        """Raise `UnsatisfiableSchemaError`, naming the innermost culprit, where the variable has no value."""
+        if self.inhabited(variable):
+            return
+        seen: set[Variable] = set()
+        while True:
+            seen.add(variable)
+            empty = [p for p in self._must_contain(variable) if p not in seen and not self.inhabited(p)]
+            if len(empty) != 1:
+                break
+            variable = empty[0]
+        raise UnsatisfiableSchemaError(
+            self._forms.pointer(variable), "", "no value is valid here, and the value cannot be left out"
+        )
+
+
+def number_bytes(constraint: NumberConstraint) -> float:
+    """Bytes of the shortest text of a number under the constraint; infinite when there is none."""
+    language = number_language(constraint)
+    return language.shortest(language.start) if language.start else INFINITE

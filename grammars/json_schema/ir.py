@@ -1,0 +1,95 @@
+"""What loading a JSON Schema yields: a flat list of subschemas that name each other by index.
+
+References are resolved and dialects are gone: a `$ref` is one more conjunct in `all_of`, a tuple is `prefix_items`
+whatever keyword wrote it, draft 04's boolean bounds are numbers. What stays is one record per subschema with one field
+per constraint, each absent by default, so that a later stage reads fields and never looks at JSON. Recursion needs no
+special case, as an index may point anywhere in the list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+# The atoms of a JSON value's type, as bits. `number` is INTEGER | FRACTION.
+NULL = 1
+BOOLEAN = 2
+INTEGER = 4
+FRACTION = 8  # a number that is not an integer
+STRING = 16
+ARRAY = 32
+OBJECT = 64
+NUMBER = INTEGER | FRACTION
+ANY_TYPE = 127
+
+
+@dataclass(slots=True)
+class Subschema:
+    """The constraints of one subschema; all of them apply together (each only to values of its own type).
+
+    Attributes:
+        pointer: JSON pointer (RFC 6901) of the subschema in its document, "" for the root. A subschema of another
+            document, such as a meta-schema, is named by that document's URI, "#" and the pointer.
+        types: mask of the type atoms admitted; 0 for the schema `false`.
+        values: the JSON values admitted by `enum` and `const`, or None where neither is present. Pairwise different
+            as JSON values. Exact: numbers are int or `Fraction`, and integral ones are int.
+        minimum, exclusive_minimum, maximum, exclusive_maximum: numeric bounds, independent of each other.
+        multiple_of: positive divisor.
+        min_length, max_length: bounds on the number of code points of a string.
+        pattern: ECMA-262 regular expression that a string must contain, as written.
+        prefix_items: schemas of the first positions of an array, where present.
+        items: schema of all later positions; None admits anything.
+        min_items, max_items: bounds on the number of items.
+        properties: schema of a member by its name, where present, in the order of the schema.
+        additional: schema of the members that `properties` does not name; None admits anything.
+        required: names that must be present, each once, in the order of the schema.
+        min_properties, max_properties: bounds on the number of members.
+        all_of: subschemas that must all hold in place; targets of references are among them.
+        any_of: groups of subschemas; of each group at least one must hold in place.
+        integral_fraction: whether `1.0` is an integer (by value; from draft 06) or not (by spelling; draft 04).
+    """
+
+    pointer: str
+    types: int = ANY_TYPE
+    values: list[object] | None = None
+    minimum: Fraction | None = None
+    exclusive_minimum: Fraction | None = None
+    maximum: Fraction | None = None
+    exclusive_maximum: Fraction | None = None
+    multiple_of: Fraction | None = None
+    min_length: int = 0
+    max_length: int | None = None
+    pattern: str | None = None
+    prefix_items: list[int] = field(default_factory=list)
+    items: int | None = None
+    min_items: int = 0
+    max_items: int | None = None
+    properties: dict[str, int] = field(default_factory=dict)
+    additional: int | None = None
+    required: tuple[str, ...] = ()
+    min_properties: int = 0
+    max_properties: int | None = None
+    all_of: list[int] = field(default_factory=list)
+    any_of: list[list[int]] = field(default_factory=list)
+    integral_fraction: bool = True
+
+
+@dataclass(slots=True)
+class Unenforced:
+    """A keyword that was left out: its subschema's JSON pointer, its name, and why."""
+
+    pointer: str
+    keyword: str
+    reason: str
+
+
+@dataclass(slots=True)
+class SchemaDocument:
+    """A loaded schema: indices in `subschemas` and `root` are positions in `subschemas`.
+
+    `unenforced` lists the keywords that were left out because the caller asked for that, and the formats nobody knows.
+    """
+
+    subschemas: list[Subschema]
+    root: int
+    unenforced: list[Unenforced] = field(default_factory=list)

@@ -1,0 +1,235 @@
+"""The traversal: from the root to every subschema that constrains something, without recursion.
+
+Subschemas are numbered when they are first named and read later, from a growing list, so that depth and cycles of
+references cost nothing. One subschema is one number however many references lead to it. What nothing leads to, such as
+an unused entry of `$defs`, is never looked at.
+
+With closed objects, `additionalProperties` absent means false. Taken literally, that would make an `allOf` of two
+objects accept only the members they share. So an object is closed where it stands alone; where several subschemas
+describe one object together, their parts stay open and the whole is closed around the union of their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
+from constrain.grammars.json_schema.dialect import Dialect
+from constrain.grammars.json_schema.ir import ANY_TYPE, NULL, Subschema, Unenforced
+from constrain.grammars.json_schema.keywords import IN_PLACE, read_admitted, readers_of
+from constrain.grammars.json_schema.references import References, Scope, Target
+from constrain.grammars.json_schema.values import ValueProblem, kind
+
+MAX_POINTER_CHARACTERS = 1 << 26
+"""Limit of the characters in the JSON pointers of all subschemas, which grow as the square of the nesting depth."""
+
+T = TypeVar("T")
+
+
+class Loader:
+    """Reads one schema. While a keyword is read, the attributes describe the subschema it belongs to.
+
+    Attributes:
+        node: the subschema being filled in.
+        schema: what is written there.
+        scope: its base URI, resource and dialect.
+        admits: mask of the type atoms that its type and values admit.
+        subschemas, unenforced: the result so far.
+        warn: whether what cannot be enforced is left out and listed.
+        shared: whether one Python dict stood in two places of the schema.
+    """
+
+    node: Subschema
+    schema: dict[Any, Any]
+    scope: Scope
+    admits: int
+
+    def __init__(self, root: object, dialect: Dialect, *, warn: bool, closed_objects: bool) -> None:
+        self.references = References(root, dialect)
+        self.subschemas: list[Subschema] = []
+        self.unenforced: list[Unenforced] = []
+        self.shared = False
+        self.warn = warn
+        self._close = closed_objects
+        self._passes_closing = False
+        self._numbers: dict[tuple[int, Scope, bool], int] = {}
+        self._pending: list[tuple[Subschema, dict[Any, Any], Scope, bool]] = []
+        self._closed_as_a_whole: list[Subschema] = []
+        self._open: set[int] = set()
+        self._pointer_characters = 0
+        self._root = root
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.scope.dialect
+
+    def run(self) -> int:
+        """Loads everything; returns the number of the root."""
+        root = self._add(self._root, self.references.root, "", self._close)
+        for node, schema, scope, closing in self._pending:
+            self.node, self.schema, self.scope = node, schema, scope
+            self._read(closing)
+        for node in self._closed_as_a_whole:
+            self._close_around(node)
+        return root
+
+    def child(self, schema: object, path: str, *, boolean: bool = False) -> int:
+        """The number of the subschema at `path` below this one, about another value; `boolean` if even in draft 04."""
+        return self._structural(schema, path, self._close, boolean)
+
+    def in_place(self, schema: object, path: str) -> int:
+        """The number of the subschema at `path` below this one, about the same value."""
+        return self._structural(schema, path, self._passes_closing, False)
+
+    def rest(self, keyword: str, schema: object, *, boolean: bool = False) -> int | None:
+        """As `child`, for what follows the named positions or members: None where it asks nothing."""
+        if schema is True and (boolean or self.dialect.boolean_schemas):
+            return None
+        if isinstance(schema, dict) and not schema:
+            return None
+        return self.child(schema, "/" + keyword, boolean=boolean)
+
+    def check_schema(self, value: object, path: str, *, boolean: bool = False) -> None:
+        """Raises `InvalidSchemaError` unless the value at `path` is a schema; `boolean` allows those in draft 04."""
+        if isinstance(value, dict) or (isinstance(value, bool) and (boolean or self.dialect.boolean_schemas)):
+            return
+        where = "" if self.dialect.boolean_schemas else f" (in {self.dialect.name}, {{}} is what true is later)"
+        keyword = path.split("/")[1]
+        raise InvalidSchemaError(self.node.pointer + path, keyword, f"must be a schema, is {kind(value)}{where}")
+
+    def refer(self, keyword: str, target: Target) -> int:
+        """The number of the target of a reference."""
+        if isinstance(target.schema, bool) and not target.scope.dialect.boolean_schemas:
+            self.invalid(
+                keyword, f"{target.pointer} holds a boolean, which is no schema in {target.scope.dialect.name}"
+            )
+        return self._add(target.schema, target.scope, target.pointer, self._passes_closing)
+
+    def null(self, path: str) -> int:
+        """The number of a new subschema that admits null alone."""
+        self.subschemas.append(Subschema(self.node.pointer + path, NULL))
+        return len(self.subschemas) - 1
+
+    def exact(self, keyword: str, take: Callable[[Any], T], value: object) -> T:
+        """`take(value)` with its problems named as those of `keyword` here."""
+        try:
+            return take(value)
+        except ValueProblem as problem:
+            if problem.limit:
+                raise ResourceLimitError(self.node.pointer, keyword, problem.reason, problem.limit) from None
+            self.invalid(keyword, problem.reason)
+
+    def invalid(self, keyword: str, reason: str) -> NoReturn:
+        raise InvalidSchemaError(self.node.pointer, keyword, reason)
+
+    def unsupported(self, keyword: str, reason: str) -> None:
+        """Raises for a keyword that would constrain but cannot be enforced, or lists it where the caller chose so."""
+        if not self.warn:
+            raise UnsupportedSchemaError(
+                self.node.pointer, keyword, reason + ' (on_unsupported="warn" leaves it out and lists it)'
+            )
+        self.unenforced.append(Unenforced(self.node.pointer, keyword, reason))
+        if keyword in IN_PLACE or keyword == "patternProperties":
+            self._open.add(id(self.node))  # it may have named members
+
+    def _structural(self, schema: object, path: str, closing: bool, boolean: bool) -> int:
+        self.check_schema(schema, path, boolean=boolean)
+        pointer = self.node.pointer + path
+        number = self._add(schema, self.scope, pointer, closing)
+        if not self.shared and self.subschemas[number].pointer != pointer:
+            self.shared = True
+        return number
+
+    def _add(self, schema: object, scope: Scope, pointer: str, closing: bool) -> int:
+        if isinstance(schema, dict):
+            scope = self.references.enter(schema, scope, pointer)
+            key = (id(schema), scope, closing)
+            number = self._numbers.get(key)
+            if number is not None:
+                return number
+            self._pointer_characters += len(pointer)
+            if self._pointer_characters > MAX_POINTER_CHARACTERS:
+                limit = f"MAX_POINTER_CHARACTERS = {MAX_POINTER_CHARACTERS}"
+                raise ResourceLimitError(pointer[:200], "", "the schema nests too deeply", limit)
+            number = self._numbers[key] = len(self.subschemas)
+            node = Subschema(pointer, integral_fraction=scope.dialect.integral_fraction)
+            self.subschemas.append(node)
+            self._pending.append((node, schema, scope, closing))
+            return number
+        if isinstance(schema, bool):
+            node = Subschema(pointer, integral_fraction=scope.dialect.integral_fraction)
+            if not schema:
+                node.types = 0
+            self.subschemas.append(node)
+            return len(self.subschemas) - 1
+        raise InvalidSchemaError(pointer, "", f"must be a schema, is {kind(schema)}")
+
+    def _read(self, closing: bool) -> None:
+        schema, dialect = self.schema, self.scope.dialect
+        readers = readers_of(dialect)
+        self._passes_closing = False
+        closing = closing and self._plan_closing()
+        if self._close and schema.get("additionalProperties") in (True, {}):
+            self._open.add(id(self.node))
+        if dialect.reference_overrides and "$ref" in schema:
+            readers["$ref"](self, "$ref", schema["$ref"])
+            return
+        self.admits = read_admitted(self)
+        for keyword, value in schema.items():
+            read = readers.get(keyword)
+            if read is not None:
+                read(self, keyword, value)
+            elif not isinstance(keyword, str):
+                raise InvalidSchemaError(self.node.pointer, "", f"the keyword {keyword!r} is not a string")
+        if closing and id(self.node) not in self._open:
+            self.node.additional = self._whole(False)
+
+    def _plan_closing(self) -> bool:
+        """Decides who closes the object that this subschema describes; True when it does so itself.
+
+        A subschema that only passes the value on, as a reference or a lone `anyOf`, leaves the closing to where it
+        leads. One that adds members of its own or joins several parts is closed as a whole, once all is read.
+        """
+        schema = self.schema
+        if self.dialect.reference_overrides and "$ref" in schema:
+            self._passes_closing = True
+            return False
+        parts = sum(name in schema for name in ("$ref", "$dynamicRef", "$recursiveRef", "anyOf"))
+        for name in ("allOf", "oneOf"):
+            members = schema.get(name)
+            parts += len(members) if isinstance(members, list | tuple) else 0
+        if any(name in schema for name in ("additionalProperties", "unevaluatedProperties")):
+            return False
+        if not parts:
+            return isinstance(schema.get("properties"), dict)
+        if parts == 1 and not schema.get("properties") and not schema.get("patternProperties"):
+            self._passes_closing = True
+        else:
+            self._closed_as_a_whole.append(self.node)
+        return False
+
+    def _close_around(self, node: Subschema) -> None:
+        names: dict[str, None] = {}
+        seen: set[int] = set()
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            names.update(dict.fromkeys(part.properties))
+            if id(part) in self._open or (part.additional is not None and self.subschemas[part.additional].types):
+                return  # one of the parts says what further members are
+            for group in (part.all_of, *part.any_of):
+                stack.extend(self.subschemas[number] for number in group)
+        if names:
+            self.node = node
+            anything, never = self._whole(True), self._whole(False)
+            node.all_of.append(len(self.subschemas))
+            self.subschemas.append(Subschema(node.pointer, properties=dict.fromkeys(names, anything), additional=never))
+
+    def _whole(self, admits: bool) -> int:
+        """The number of a new subschema that admits everything or nothing, for members that no keyword names."""
+        self.subschemas.append(Subschema(self.node.pointer + "/additionalProperties", ANY_TYPE if admits else 0))
+        return len(self.subschemas) - 1

@@ -1,0 +1,239 @@
+"""Patterns as text languages, determinised on demand.
+
+A state is a set of terms (see `terms`), what remains to be matched, plus what stands before when a condition asks for
+it. Its row is built when first looked at: the terms' linear forms are cut into ranges of code points, and each
+range's terms are the next state. A pattern that would need a million states costs nothing until they are visited, and
+one that visits more than `utf8.MAX_ROWS` is refused there and then.
+
+A search, as JSON Schema's `pattern` asks for, is the pattern between two free texts, once per pattern; anchors are
+resolved for the four ways a match can lie in the text (at its start or not, at its end or not). As soon as a match is
+found that no `$` can take back, everything else is dropped from the state, so all such states are one.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+
+from ..languages.base import DEAD, LengthSet, TextLanguage
+from . import classes
+from . import lengths as length_sets
+from .conditions import Conditions
+from .parser import parse
+from .terms import AFTER_OTHER, AFTER_WORD, AT, END_NEXT, NOT_AT, OTHER, START, Chars, Term, Terms, Union
+from .utf8 import CodePointLanguage, Segments
+
+CACHED_LANGUAGES = 512
+"""How many languages of each kind the process keeps."""
+
+_building = threading.Lock()
+
+
+def search_language(pattern: str) -> TextLanguage:
+    """The texts in which `pattern` is found anywhere, as JSON Schema's `pattern` means it.
+
+    Languages are shared: the same pattern gives the same object while it is cached.
+
+    Raises:
+        PatternError: the pattern is not ECMA-262, or not supported.
+        ResourceLimitError: groups nested too deep, here; too many states, when they are visited.
+    """
+    with _building:
+        return _search_language(pattern)
+
+
+def full_language(pattern: str) -> TextLanguage:
+    """The texts that `pattern` matches as a whole. Otherwise as `search_language`."""
+    with _building:
+        return _full_language(pattern)
+
+
+@lru_cache(maxsize=CACHED_LANGUAGES)
+def _search_language(pattern: str) -> TextLanguage:
+    return RegexLanguage(pattern, search=True)
+
+
+@lru_cache(maxsize=CACHED_LANGUAGES)
+def _full_language(pattern: str) -> TextLanguage:
+    return RegexLanguage(pattern, search=False)
+
+
+class RegexLanguage(CodePointLanguage):
+    """The language of a pattern. Pickled as the pattern: the numbers of states are not kept."""
+
+    def __init__(self, pattern: str, search: bool) -> None:
+        super().__init__()
+        self.pattern, self.search = pattern, search
+        self._terms = terms = Terms()
+        self._conditions = Conditions(terms)
+        self._remaining: list[tuple[Term, ...]] = [()]
+        self._before: list[int] = [OTHER]
+        self._states: dict[tuple[int, tuple[Term, ...]], int] = {}
+        term = terms.of(parse(pattern))
+        term = self._searched(term) if search else terms.resolve(term, AT, AT)
+        self.start = self._state({term}, START)
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return search_language if self.search else full_language, (self.pattern,)
+
+    def __repr__(self) -> str:
+        return f"{'search' if self.search else 'full'}_language({self.pattern!r})"
+
+    def _searched(self, term: Term) -> Term:
+        """`term` somewhere in a text."""
+        terms = self._terms
+        some_text = terms.repeat(terms.ANY, 1, None)
+        by_left = []
+        for left in (AT, NOT_AT):
+            last, inner = terms.resolve(term, left, AT), terms.resolve(term, left, NOT_AT)
+            if last is inner:
+                by_left.append(terms.concat(last, terms.ANY_STAR))
+            else:
+                by_left.append(terms.union([last, terms.concat(inner, some_text)]))
+        first, later = by_left
+        if first is later:
+            return terms.concat(terms.ANY_STAR, first)
+        return terms.union([first, terms.concat(some_text, later)])
+
+    # States
+
+    def _state(self, remaining: set[Term], before: int) -> int:
+        """The state of a set of terms after `before`; DEAD when none of them can be completed."""
+        terms = self._terms
+        if terms.ANY_STAR in remaining:
+            remaining = {terms.ANY_STAR}
+        else:
+            if any(term.conditional or type(term) is Union for term in remaining):
+                remaining = self._live(remaining, before)
+            if len(remaining) > 1:
+                remaining = terms.merged(remaining)
+            remaining.discard(terms.EMPTY)
+            if not remaining:
+                return DEAD
+            if terms.ANY_STAR in remaining:
+                remaining = {terms.ANY_STAR}
+        asking = [term for term in remaining if term.conditional]
+        if not asking or (before != START and not any(term.bounded for term in asking)):
+            before = OTHER
+        ordered = tuple(sorted(remaining, key=_serial)) if len(remaining) > 1 else tuple(remaining)
+        key = (before, ordered)
+        state = self._states.get(key)
+        if state is None:
+            state = self._states[key] = self._new_state()
+            self._remaining.append(ordered)
+            self._before.append(before)
+        return state
+
+    def _live(self, remaining: set[Term], before: int) -> set[Term]:
+        """Options taken apart, conditions resolved as far as the place allows, dead terms left out."""
+        out: set[Term] = set()
+        for each in sorted(remaining, key=_serial):
+            term = self._terms.resolve(each, AT if before == START else NOT_AT, AT)
+            for option in term.options if type(term) is Union else (term,):
+                if (
+                    not option.conditional
+                    or self._conditions.shortest((option, self._kind(option, before))) is not None
+                ):
+                    out.add(option)
+        return out
+
+    @staticmethod
+    def _kind(term: Term, before: int) -> int:
+        """`before` as far as `term` asks for it."""
+        return before if term.bounded or before == START else OTHER
+
+    def _new_state(self) -> int:
+        state = super()._new_state()
+        while len(self._remaining) < state:  # states inside a character hold no terms
+            self._remaining.append(())
+            self._before.append(OTHER)
+        return state
+
+    def _segments(self, state: int) -> Segments:
+        terms, before = self._terms, self._before[state]
+        by_chars: dict[Chars, set[Term]] = {}
+        bounded = False
+        for term in self._remaining[state]:
+            bounded |= term.bounded
+            for chars, after in terms.linear(term, before):
+                found = by_chars.get(chars)
+                if found is None:
+                    by_chars[chars] = {after}
+                else:
+                    found.add(after)
+        if bounded:
+            return self._cut(by_chars, words=True)
+        if len(by_chars) == 1:
+            ((chars, remaining),) = by_chars.items()
+            target = self._state(remaining, OTHER)
+            return [(first, last, target) for first, last in chars.members.ranges] if target else []
+        return self._cut(by_chars, words=False)
+
+    def _cut(self, by_chars: dict[Chars, set[Term]], words: bool) -> Segments:
+        """Ranges of code points that are in the same sets, with their targets; word characters apart when `words`."""
+        flips: dict[int, int] = {}
+        groups = list(by_chars.items())
+        members = [chars.members for chars, _ in groups]
+        if words:
+            members.append(classes.WORD)
+        for index, each in enumerate(members):
+            bit = 1 << index
+            for first, last in each.ranges:
+                flips[first] = flips.get(first, 0) ^ bit
+                flips[last + 1] = flips.get(last + 1, 0) ^ bit
+        targets: dict[int, int] = {0: DEAD}
+        word_bit = 1 << len(groups) if words else 0
+        segments: Segments = []
+        at = target = mask = 0
+        for point in sorted(flips):
+            if target and point > at:
+                if segments and segments[-1][2] == target and segments[-1][1] == at - 1:
+                    segments[-1] = (segments[-1][0], point - 1, target)
+                else:
+                    segments.append((at, point - 1, target))
+            at = point
+            mask ^= flips[point]
+            known = targets.get(mask)
+            if known is None:
+                remaining: set[Term] = set()
+                bits = mask & ~word_bit
+                while bits:
+                    low = bits & -bits
+                    remaining |= groups[low.bit_length() - 1][1]
+                    bits ^= low
+                kind = OTHER if not words else AFTER_WORD if mask & word_bit else AFTER_OTHER
+                known = targets[mask] = self._state(remaining, kind) if remaining else DEAD
+            target = known
+        return segments
+
+    # The contract
+
+    def accepting(self, state: int) -> bool:
+        before = self._before
+        if state >= len(before):
+            return False
+        return any(
+            term.nullable or (term.conditional and self._terms.gaps(term, before[state]) & END_NEXT)
+            for term in self._remaining[state]
+        )
+
+    def universal(self, state: int) -> bool:
+        return state < len(self._remaining) and self._remaining[state] == (self._terms.ANY_STAR,)
+
+    def _shortest_between(self, state: int) -> int:
+        places = [(term, self._kind(term, self._before[state])) for term in self._remaining[state]]
+        return min((n for n in map(self._conditions.shortest, places) if n is not None), default=0)
+
+    def _lengths_between(self, state: int) -> LengthSet:
+        found = length_sets.NO_LENGTHS
+        for term in self._remaining[state]:
+            if term.conditional:
+                more = self._conditions.lengths((term, self._kind(term, self._before[state])))
+            else:
+                more = self._terms.lengths(term)
+            found = length_sets.union(found, more)
+        return found
+
+
+def _serial(term: Term) -> int:
+    return term.serial

@@ -1,0 +1,208 @@
+"""From code points to bytes: automata whose steps are ranges of code points, refined to UTF-8.
+
+A subclass says, for a state between two characters, which ranges of code points lead where. This class fills the row
+of 256 bytes: ASCII directly, longer encodings through states *inside* a character. An inside state is known by what
+it still leads to (bytes outstanding, and ranges of the code points' low bits with their targets), so equal ones are
+one. All of U+0080..U+10FFFF leading to one target is by far the usual case; the upper half of such a row is kept per
+target.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ResourceLimitError
+from ..languages.base import DEAD, LengthSet, TextLanguage
+from . import lengths as length_sets
+from .classes import FIRST_SURROGATE, LAST, LAST_SURROGATE
+
+MAX_ROWS = 20_000
+"""Most rows built per language; a row is 1 KiB."""
+
+Segments = list[tuple[int, int, int]]
+"""Sorted disjoint ranges of code points with their targets: (first, last, state)."""
+
+_Inside = tuple[int, tuple[tuple[int, int, int], ...]]
+"""Bytes outstanding, and ranges of the bits they carry with their targets."""
+
+_NO_ROW = np.zeros(256, dtype=np.int32)
+_NO_ROW.setflags(write=False)
+
+# Bytes after the first, first code point, last code point, first byte less the bits it carries.
+_FORMS = ((1, 0x80, 0x7FF, 0xC0), (2, 0x800, 0xFFFF, 0xE0), (3, 0x10000, LAST, 0xF0))
+
+
+class CodePointLanguage(TextLanguage):
+    """A text language given by steps over code points.
+
+    States are made by `_new_state`; rows are built when asked for. Everything that changes the object happens under
+    `_lock`; reads of finished rows take no lock.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._rows: list[NDArray[np.int32] | None] = [_NO_ROW]
+        self._insides: list[_Inside | None] = [None]
+        self._inside_ids: dict[_Inside, int] = {}
+        self._upper_halves: dict[int, NDArray[np.int32]] = {}
+        self._built = 0
+        self._shortest: dict[int, int] = {}
+        self._lengths: dict[int, LengthSet] = {}
+
+    @abstractmethod
+    def _segments(self, state: int) -> Segments:
+        """Where code points lead from a state between characters. Live targets only, neighbours of one target merged."""
+
+    @abstractmethod
+    def _shortest_between(self, state: int) -> int:
+        """`shortest` for a state between characters."""
+
+    @abstractmethod
+    def _lengths_between(self, state: int) -> LengthSet:
+        """`lengths` for a state between characters."""
+
+    def _new_state(self) -> int:
+        self._rows.append(None)
+        self._insides.append(None)
+        return len(self._rows) - 1
+
+    def row(self, state: int) -> NDArray[np.int32]:
+        """Successors of `state`: int32, shape (256,), read-only.
+
+        Raises:
+            ResourceLimitError: more than `MAX_ROWS` rows would be kept.
+        """
+        row = self._rows[state]
+        return self._build(state) if row is None else row
+
+    def boundary(self, state: int) -> bool:
+        return state != DEAD and self._insides[state] is None
+
+    def shortest(self, state: int) -> int:
+        found = self._shortest.get(state)
+        if found is None:
+            with self._lock:
+                inside = self._insides[state]
+                if inside is None:
+                    found = self._shortest_between(state)
+                else:
+                    found = inside[0] + min(self.shortest(target) for target in {piece[2] for piece in inside[1]})
+                self._shortest[state] = found
+        return found
+
+    def lengths(self, state: int) -> LengthSet:
+        """See the contract.
+
+        Raises:
+            ResourceLimitError: the set needs more numbers or more states than `lengths` of this package allows.
+        """
+        found = self._lengths.get(state)
+        if found is None:
+            with self._lock:
+                inside = self._insides[state]
+                if inside is None:
+                    found = self._lengths_between(state)
+                else:
+                    found = length_sets.NO_LENGTHS
+                    for target in sorted({piece[2] for piece in inside[1]}):
+                        found = length_sets.union(found, self.lengths(target))
+                self._lengths[state] = found
+        return found
+
+    def _build(self, state: int) -> NDArray[np.int32]:
+        with self._lock:
+            row = self._rows[state]
+            if row is not None:
+                return row
+            if self._built >= MAX_ROWS:
+                raise ResourceLimitError(
+                    "", "pattern", f"more than {MAX_ROWS} states of its automaton were visited", f"rows {MAX_ROWS}"
+                )
+            row = np.zeros(256, dtype=np.int32)
+            inside = self._insides[state]
+            if inside is None:
+                self._fill(row, self._segments(state))
+            else:
+                outstanding, pieces = inside
+                if outstanding == 1:
+                    for first, last, target in pieces:
+                        row[0x80 + first : 0x81 + last] = target
+                else:
+                    self._spread(row, pieces, 0x80, outstanding - 1)
+            row.setflags(write=False)
+            self._rows[state] = row
+            self._built += 1
+            return row
+
+    def _fill(self, row: NDArray[np.int32], segments: Segments) -> None:
+        for index, (first, last, target) in enumerate(segments):
+            if last < 0x80:
+                row[first : last + 1] = target
+                continue
+            if first < 0x80:
+                row[first:0x80] = target
+            if first <= 0x80 and last == LAST:
+                row[0x80:] = self._upper_half(target)
+            else:
+                self._fill_upper(row, segments[index:])
+            return
+
+    def _upper_half(self, target: int) -> NDArray[np.int32]:
+        """The part from byte 0x80 on of a row where every code point from U+0080 on leads to `target`."""
+        half = self._upper_halves.get(target)
+        if half is None:
+            scratch = np.zeros(256, dtype=np.int32)
+            self._fill_upper(scratch, [(0x80, LAST, target)])
+            half = self._upper_halves[target] = scratch[0x80:]
+        return half
+
+    def _fill_upper(self, row: NDArray[np.int32], segments: Segments) -> None:
+        for outstanding, lowest, highest, lead in _FORMS:
+            pieces = []
+            for first, last, target in segments:
+                first, last = max(first, lowest), min(last, highest)
+                if first <= last:
+                    if first < FIRST_SURROGATE <= last:
+                        pieces.append((first, FIRST_SURROGATE - 1, target))
+                        first = LAST_SURROGATE + 1
+                    if first <= last:
+                        pieces.append((first, last, target))
+            if pieces:
+                self._spread(row, pieces, lead, outstanding)
+
+    def _spread(
+        self, row: NDArray[np.int32], pieces: Segments | tuple[tuple[int, int, int], ...], base: int, left: int
+    ) -> None:
+        """Fill the successors under a byte that leaves `left` more: `base` plus the bits above those they carry."""
+        width = 6 * left
+        mask = (1 << width) - 1
+        split: dict[int, list[tuple[int, int, int]]] = {}
+        for first, last, target in pieces:
+            low, high = first >> width, last >> width
+            first &= mask
+            last &= mask
+            if low == high:
+                split.setdefault(low, []).append((first, last, target))
+                continue
+            if first:
+                split.setdefault(low, []).append((first, mask, target))
+                low += 1
+            if last != mask:
+                split.setdefault(high, []).append((0, last, target))
+                high -= 1
+            if low <= high:
+                row[base + low : base + high + 1] = self._inside(left, ((0, mask, target),))
+        for block, parts in split.items():
+            row[base + block] = self._inside(left, tuple(parts))
+
+    def _inside(self, outstanding: int, pieces: tuple[tuple[int, int, int], ...]) -> int:
+        key = (outstanding, pieces)
+        state = self._inside_ids.get(key)
+        if state is None:
+            state = self._inside_ids[key] = self._new_state()
+            self._insides[state] = key
+        return state

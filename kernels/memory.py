@@ -1,0 +1,132 @@
+"""One block of memory through which kernels reach every table.
+
+A jitted call pays for each array argument it unpacks, and code that hands arrays around is slow to compile, so kernels
+take a single *context*: the address of an int64 array that holds the address and the length of every table, and the
+counters of those that grow. Python owns the tables (numpy arrays), replaces one by a larger copy when a kernel reports
+that it is full, and writes the new address here.
+
+Inside a kernel the context is a pointer, `C = context(address)`, and so is a table, `view(C, NAME)`; both are indexed
+like arrays. With `NUMBA_BOUNDSCHECK=1` tables are arrays over the same memory, and every access is checked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+
+from .jit import config, njit
+
+
+def _pointer(scalar: Any) -> Any:
+    """An intrinsic that turns an address into a pointer to `scalar`."""
+
+    @intrinsic
+    def cast(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+        def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(types.CPointer(scalar)))
+
+        return types.CPointer(scalar)(types.int64), codegen
+
+    return cast
+
+
+context = _pointer(types.int64)
+_pointer_i32 = _pointer(types.int32)
+_pointer_u8 = _pointer(types.uint8)
+
+
+# ---- the tables ------------------------------------------------------------------------------------------------------
+FRAMES, MEMO_KEY, MEMO_VAL, POS, FST, ALT, SLOT, STATE, ENTRY, WORDS, SEEN, LENSET, NAMES = range(13)  # int64
+WALK, TABLE = 13, 14  # int64 as well: the walk's stack, terminal tables
+DFA, VSET, NAME_OFF, ROWS, FRAME_HASH, POS_HASH = range(15, 21)  # int32
+T_END, T_DEPTH, T_TOFF, T_TID, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(21, 29)  # int32: the vocabulary's
+NAME_BYTES, T_BYTE, TOKEN_BYTES = 29, 30, 31  # uint8
+N_TABLES = 32
+INT32_TABLES = range(DFA, NAME_BYTES)
+UINT8_TABLES = range(NAME_BYTES, N_TABLES)
+
+LENGTHS = N_TABLES  # LENGTHS + table: its number of elements
+COUNTERS = 2 * N_TABLES
+N_FRAMES, N_POS, N_MEMO, N_NAMES, N_FREE, N_SEEN, N_ROWS = range(COUNTERS, COUNTERS + 7)
+MISS_KIND, MISS_A, MISS_B, FULL_TABLE = range(COUNTERS + 9, COUNTERS + 13)  # what a kernel waits for
+STEP, ROW_WORDS, DIGIT_LIMIT, WHITESPACE, LONGEST, FREE_TEXT_STATE = range(COUNTERS + 13, COUNTERS + 19)
+OUT = COUNTERS + 19  # result registers: stack, mode, q, x, n
+N_MISSES = OUT + 5
+MISSES = N_MISSES + 1  # pending misses of a walk: triples (kind, a, b)
+MAX_MISSES = 64
+CONTEXT_SIZE = MISSES + 3 * MAX_MISSES
+
+
+if config.BOUNDSCHECK:
+
+    @njit
+    def view(C: Any, table: int) -> Any:
+        """An int64 table."""
+        return numba.carray(context(C[table]), (C[LENGTHS + table],))
+
+    @njit
+    def view32(C: Any, table: int) -> Any:
+        """An int32 table."""
+        return numba.carray(_pointer_i32(C[table]), (C[LENGTHS + table],))
+
+    @njit
+    def view8(C: Any, table: int) -> Any:
+        """A uint8 table."""
+        return numba.carray(_pointer_u8(C[table]), (C[LENGTHS + table],))
+
+else:
+
+    @njit
+    def view(C: Any, table: int) -> Any:
+        """An int64 table."""
+        return context(C[table])
+
+    @njit
+    def view32(C: Any, table: int) -> Any:
+        """An int32 table."""
+        return _pointer_i32(C[table])
+
+    @njit
+    def view8(C: Any, table: int) -> Any:
+        """A uint8 table."""
+        return _pointer_u8(C[table])
+
+
+class Context:
+    """The context array, the address that kernels take for it, and the tables it points to, which it keeps alive."""
+
+    def __init__(self) -> None:
+        self.array = np.zeros(CONTEXT_SIZE, dtype=np.int64)
+        self.address: int = self.array.ctypes.data
+        self.tables: dict[int, np.ndarray[Any, Any]] = {}
+
+    def bind(self, table: int, data: np.ndarray[Any, Any]) -> None:
+        """Make `data` (contiguous, of the table's dtype) the memory of `table`."""
+        self.tables[table] = data
+        self.array[table] = data.ctypes.data
+        self.array[LENGTHS + table] = data.size
+
+    def allocate(self, table: int, size: int, fill: int = 0) -> None:
+        """Bind a new table of `size` elements."""
+        dtype = np.int32 if table in INT32_TABLES else np.uint8 if table in UINT8_TABLES else np.int64
+        self.bind(table, np.full(size, fill, dtype=dtype) if fill else np.zeros(size, dtype=dtype))
+
+    def reserve(self, table: int, size: int, fill: int = 0) -> np.ndarray[Any, Any]:
+        """Grow `table` to at least `size` elements, keeping what it holds; returns it."""
+        data = self.tables[table]
+        if data.size < size:
+            grown = np.empty(max(size, 2 * data.size), dtype=data.dtype)
+            grown[: data.size] = data
+            grown[data.size :] = fill
+            self.bind(table, grown)
+            return grown
+        return data
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by all tables, the shared ones included."""
+        return sum(data.nbytes for data in self.tables.values())

@@ -1,0 +1,76 @@
+"""Terminal tables: how the tokens below a trie node relate to free text.
+
+One scan sorts them into those that stay inside the text, those that leave it through a closing quote, and the rest.
+The scan may visit the whole vocabulary, but its result depends on the vocabulary alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .call import step
+from .jit import njit
+from .memory import OUT, STATE, T_BYTE, T_DEPTH, T_END, T_TID, T_TOFF, context, view, view8, view32
+from .step import BOUNDARY, OK, Q_FLAGS, STATE_WIDTH, STRING
+
+
+@njit
+def scan(address: int, node: int, q: int, x: int, content: Any, leaving: Any, scratch: Any) -> Any:
+    """Sort the tokens below `node`, where the text is at automaton state `q` with escape `x`.
+
+    Fills `content` (int32, rows of token and code points needed) and `leaving` (int32, rows of token, code points
+    before the quote, bytes up to and with the quote, and whether an escape came before it); `scratch` is int64 with
+    four columns and more rows than the longest token has bytes. Returns the two numbers of rows.
+    """
+    C = context(address)
+    byte, end, depth = view8(C, T_BYTE), view32(C, T_END), view32(C, T_DEPTH)
+    first, tokens = view32(C, T_TOFF), view32(C, T_TID)
+    states = view(C, STATE)
+    inside = 0
+    crossing = 0
+    root = depth[node]
+    scratch[root, 0], scratch[root, 1], scratch[root, 2], scratch[root, 3] = q, x, 0, 0
+    i = node + 1
+    stop = end[node]
+    while i < stop:
+        d = depth[i]
+        at_q, at_x = scratch[d - 1, 0], scratch[d - 1, 1]
+        points, escaped = scratch[d - 1, 2], scratch[d - 1, 3]
+        b = byte[i]
+        if b == 0x22 and at_x == 0:
+            if states[at_q * STATE_WIDTH + Q_FLAGS] & BOUNDARY:
+                for t in range(first[i], first[end[i]]):
+                    leaving[crossing, 0] = tokens[t]
+                    leaving[crossing, 1] = points
+                    leaving[crossing, 2] = d
+                    leaving[crossing, 3] = escaped
+                    crossing += 1
+            i = end[i]
+            continue
+        if step(C, 0, STRING, at_q, at_x, 0, b) != OK:
+            i = end[i]
+            continue
+        to_x = C[OUT + 3]
+        if at_x != 0:
+            if to_x == 0:
+                points += 1
+        elif to_x == 0 and b & 0xC0 != 0x80:
+            points += 1
+        scratch[d, 0], scratch[d, 1], scratch[d, 2] = C[OUT + 2], to_x, points
+        scratch[d, 3] = 1 if to_x != 0 else escaped
+        for t in range(first[i], first[i + 1]):
+            content[inside, 0] = tokens[t]
+            content[inside, 1] = points + (1 if to_x != 0 else 0)
+            inside += 1
+        i += 1
+    return inside, crossing
+
+
+@njit
+def content_row(pairs: Any, limit: int, row: Any) -> None:
+    """Mark in `row` (int32) the tokens of `pairs` (flat: token, code points; fewest first) within `limit`."""
+    for i in range(0, pairs.size, 2):
+        if pairs[i + 1] > limit:
+            return
+        token = pairs[i]
+        row[token >> 5] |= 1 << (token & 31)
