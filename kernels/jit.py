@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, overload
 
 import numba
-from numba.core import caching, types
+from numba.core import caching, ccallback, sigutils, types
 from numba.core import config as _config
 
 config: Any = _config  # its names are made at run time, from the environment
@@ -191,8 +191,8 @@ def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def wrap(py_func: Callable[..., Any]) -> Any:
         options = {"nogil": True, "error_model": "numpy"}
-        sig = numba.core.sigutils.normalize_signature(signature)
-        compiled = numba.core.ccallback.CFunc(py_func, sig, locals={}, options=options)
+        sig = sigutils.normalize_signature(signature)
+        compiled = ccallback.CFunc(py_func, sig, locals={}, options=options)
         try:
             compiled._cache = _Cache(py_func)
         except RuntimeError:  # no folder can be written: compile in memory
