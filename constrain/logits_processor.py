@@ -30,6 +30,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from constrain.engine import apply_token_bitmask
 from constrain.errors import GenerationError, LogitsWidthError, NoAllowedTokenError, ProcessorReuseError
 from constrain.prefixes import TOKEN_BYTES, PrefixState, PrefixStates
 
@@ -277,20 +278,24 @@ class ConstrainedLogitsProcessor:
             raise NoAllowedTokenError(int(stuck.argmax()), reason)
         self._started = True
 
-        allowed = _unpack(words, width, scores.device)
-        masked = scores.masked_fill(~allowed, -torch.inf)
+        if scores.device.type == "cpu":
+            masked = scores.clone(memory_format=torch.contiguous_format)
+            apply_token_bitmask(masked, words)
+        else:
+            allowed = _unpack(torch.from_numpy(words).to(scores.device, non_blocking=True), width)
+            masked = scores.masked_fill(~allowed, -torch.inf)
         emptied = masked.amax(dim=1, keepdim=True) == -torch.inf
         if over.any():
             where = torch.from_numpy(over).to(scores.device).unsqueeze(1)
             emptied &= ~where
             masked = torch.where(where, self._over_row(scores), masked)
-        if scores.device.type == "cpu":
-            if bool(emptied.any()):
-                self._warn_emptied()
-                masked.masked_fill_(emptied & allowed, 0.0)
-            return masked
-        self._emptied = emptied.any()  # read at the next call, together with the tokens
-        return masked.masked_fill_(emptied & allowed, 0.0)
+        if scores.device.type != "cpu":
+            self._emptied = emptied.any()  # read at the next call, together with the tokens
+            return masked.masked_fill_(emptied & allowed, 0.0)
+        if bool(emptied.any()):
+            self._warn_emptied()
+            masked.masked_fill_(emptied & _unpack(torch.from_numpy(words), width), 0.0)
+        return masked
 
     def _over_row(self, scores: torch.Tensor) -> torch.Tensor:
         """The scores of a row that is over, shape (width,)."""
@@ -335,14 +340,7 @@ def _fit(words: NDArray[np.int32], width: int) -> NDArray[np.int32]:
     return words
 
 
-def _unpack(words: NDArray[np.int32], width: int, device: torch.device) -> torch.Tensor:
-    """Packed rows as booleans on `device`, shape (rows, width). What travels to a device is the packed words."""
-    if device.type != "cpu":
-        return _unpack_on_device(torch.from_numpy(words).to(device, non_blocking=True), width)
-    bits = np.unpackbits(words.view(np.uint8), axis=1, count=width, bitorder="little")
-    return torch.from_numpy(bits.view(np.bool_))
-
-
-def _unpack_on_device(words: torch.Tensor, width: int) -> torch.Tensor:
+def _unpack(words: torch.Tensor, width: int) -> torch.Tensor:
+    """Packed rows as booleans, shape (rows, width), on the device of `words`: what travels there is the packed form."""
     shifts = torch.arange(32, dtype=torch.int32, device=words.device)
     return words.unsqueeze(2).bitwise_right_shift(shifts).bitwise_and(1).flatten(1)[:, :width].bool()

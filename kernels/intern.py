@@ -39,8 +39,9 @@ POS_WIDTH = 6
 # Kinds of memo entries.
 M_SLOT, M_NEXT, M_DROP, M_OUT, M_HEX, M_NAME, M_FREE, M_SEEN = range(1, 9)
 M_TABLE, M_TABLE_ROW = 9, 10  # a terminal's table for a node of the trie; its row of tokens of limited length
-# Kinds of misses that are not memo entries: a row of the automaton, the start of a value's type.
-M_ROW, M_SHAPE = 11, 12
+# Kinds of misses that are not memo entries: a row of the automaton, the start of a value's type, the characters that
+# can always follow a state.
+M_ROW, M_SHAPE, M_LOOP = 11, 12, 13
 
 
 @njit

@@ -22,6 +22,7 @@ from .intern import (
     F_STATE,
     FRAME_WIDTH,
     M_FREE,
+    M_LOOP,
     M_SLOT,
     M_TABLE,
     M_TABLE_ROW,
@@ -64,8 +65,10 @@ from .memory import (
     ROWS,
     STATE,
     T_BYTE,
+    T_CLASSES,
     T_DEPTH,
     T_END,
+    T_HEIGHT,
     T_TID,
     T_TOFF,
     TABLE,
@@ -93,6 +96,7 @@ from .step import (
     Q_FLAGS,
     Q_FREE,
     Q_FREE_OUTCOME,
+    Q_LOOP,
     S_NAMES,
     S_SATURATE,
     SIMPLE,
@@ -108,6 +112,7 @@ from .step import (
     key_end,
     lookup,
     may_end,
+    miss,
     name_bytes_at,
     string_outcome,
 )
@@ -119,6 +124,8 @@ from .step import (
 #   escaped: tokens that leave the text after an escape
 B_CONTENT, B_CONTENTS, B_ROW, B_ENDS, B_END_COUNT, B_NODES, B_NODE_COUNT, B_PAIRS, B_ESCAPED, B_ESCAPED_COUNT = range(10)
 TABLE_WIDTH = 10
+_SMALL = 24  # subtrees below this size are walked: their table would cost more than it saves
+_FEW = 8  # subtrees up to this size are walked without looking for a shortcut
 _NO_LIMIT = 1 << 40
 REFUSED, REDO = -3, -4
 _20 = (1 << 20) - 1
@@ -158,6 +165,35 @@ def push(C: Any, walk: Any, at: int) -> None:
 
 
 @njit
+def stays(C: Any, node: int, q: int, n: int) -> int:
+    """Whether a string at automaton state q can take everything below a trie node: 1, 0 or MISS.
+
+    See `terminal.py` on classes of characters.
+    """
+    states = view(C, STATE)
+    at = q * STATE_WIDTH
+    loop = states[at + Q_LOOP]
+    if loop < 0:
+        return miss(C, M_LOOP, q, 0)
+    if view(C, T_CLASSES)[node] & ~loop != 0:
+        return 0
+    flags = states[at + Q_FLAGS]
+    if flags & COUNTED == 0:
+        return 1
+    if flags & SIMPLE == 0:
+        return 0
+    return 1 if n + view32(C, T_HEIGHT)[node] <= view(C, ENTRY)[states[at + Q_ENTRY] + E_MAX] else 0
+
+
+@njit
+def set_below(C: Any, node: int, base: int) -> None:
+    """Mark all tokens below `node`."""
+    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
+    for t in range(first[node + 1], first[view32(C, T_END)[node]]):
+        set_bit(rows, base, tokens[t])
+
+
+@njit
 def walk_plain(C: Any, node: int, base: int) -> int:
     """Mark the tokens below `node`, whose state is on the walk's stack; returns OK or FULL."""
     walk = view(C, WALK)
@@ -172,6 +208,16 @@ def walk_plain(C: Any, node: int, base: int) -> int:
             push(C, walk, at + 5)
             for t in range(first[i], first[i + 1]):
                 set_bit(rows, base, tokens[t])
+            at += 5
+            if walk[at + 1] == STRING and end[i] - i > _FEW and walk[at + 3] == 0:
+                code = stays(C, i, walk[at + 2], walk[at + 4])
+                if code != 0:
+                    if code == MISS:  # the walk is repeated, and then need not go there
+                        note_miss(C)
+                    else:
+                        set_below(C, i, base)
+                    i = end[i]
+                    continue
             i += 1
             continue
         if code == MISS:
@@ -465,9 +511,6 @@ def in_free_text(C: Any, node: int, base: int, stack: int, mode: int, q: int, x:
     return DEAD
 
 
-_SMALL = 24  # subtrees below this size are walked: their table would cost more than it saves
-
-
 @njit
 def fill_row(C: Any, stack: int, mode: int, q: int, x: int, n: int, base: int) -> int:
     """Mark all tokens that may come next into a zeroed row; OK or FULL. What was missed is in the context."""
@@ -491,8 +534,10 @@ def fill_row(C: Any, stack: int, mode: int, q: int, x: int, n: int, base: int) -
             push(C, walk, at)
             for t in range(first[i], first[i + 1]):
                 set_bit(rows, base, tokens[t])
-            if end[i] - i > _SMALL and (walk[at + 1] == STRING or walk[at + 1] == KEY) and walk[at + 3] == 0:
-                code = in_free_text(C, i, base, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
+            if end[i] - i > _FEW and (walk[at + 1] == STRING or walk[at + 1] == KEY) and walk[at + 3] == 0:
+                code = DEAD
+                if end[i] - i > _SMALL:
+                    code = in_free_text(C, i, base, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
                 if code == FULL:
                     return FULL
                 if code == OK:
@@ -501,6 +546,15 @@ def fill_row(C: Any, stack: int, mode: int, q: int, x: int, n: int, base: int) -
                 if code == REDO:
                     for t in range(first[i + 1], first[end[i]]):
                         clear_bit(rows, base, tokens[t])
+                elif walk[at + 1] == STRING:
+                    code = stays(C, i, walk[at + 2], walk[at + 4])
+                    if code != 0:
+                        if code == MISS:
+                            note_miss(C)
+                        else:
+                            set_below(C, i, base)
+                        i = end[i]
+                        continue
             i += 1
             continue
         if code == MISS:

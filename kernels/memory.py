@@ -41,11 +41,11 @@ _pointer_u8 = _pointer(types.uint8)
 
 # ---- the tables ------------------------------------------------------------------------------------------------------
 FRAMES, MEMO_KEY, MEMO_VAL, POS, FST, ALT, SLOT, STATE, ENTRY, WORDS, SEEN, LENSET, NAMES = range(13)  # int64
-WALK, TABLE = 13, 14  # int64 as well: the walk's stack, terminal tables
-DFA, VSET, NAME_OFF, ROWS, FRAME_HASH, POS_HASH = range(15, 21)  # int32
-T_END, T_DEPTH, T_TOFF, T_TID, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(21, 29)  # int32: the vocabulary's
-NAME_BYTES, T_BYTE, TOKEN_BYTES = 29, 30, 31  # uint8
-N_TABLES = 32
+WALK, TABLE, LITERALS, T_CLASSES = range(13, 17)  # int64 as well: the walk's stack, terminal tables, sets of literals
+DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(17, 24)  # int32
+T_END, T_DEPTH, T_HEIGHT, T_TOFF, T_TID, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(24, 33)  # int32: the vocabulary's
+NAME_BYTES, T_BYTE, TOKEN_BYTES = 33, 34, 35  # uint8
+N_TABLES = 36
 INT32_TABLES = range(DFA, NAME_BYTES)
 UINT8_TABLES = range(NAME_BYTES, N_TABLES)
 
@@ -125,8 +125,3 @@ class Context:
             self.bind(table, grown)
             return grown
         return data
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by all tables, the shared ones included."""
-        return sum(data.nbytes for data in self.tables.values())

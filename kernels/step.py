@@ -7,6 +7,7 @@ A state is five integers: the stack (a frame number), the mode, and three regist
 | VALUE, ARRAY_FIRST, OBJECT_FIRST, OBJECT_NEXT, COLON, AFTER | - | whitespace read so far | - |
 | KEY | range of declared names still possible, and depth | escape | name read, UTF-8 state, open flag |
 | STRING | state of the string's automaton | escape | code points so far, where they are bounded |
+| LITERAL (one of a set of strings) | range of members still possible, and depth | escape | number of the first member |
 | ATOM (number, true, false, null) | state of the atom's automaton | - | characters so far |
 | RAW (a regular language at the top) | its state | - | - |
 | END | - | - | - |
@@ -56,6 +57,7 @@ from .memory import (
     FULL_TABLE,
     LENGTHS,
     LENSET,
+    LITERALS,
     MISS_A,
     MISS_B,
     MISS_KIND,
@@ -64,6 +66,7 @@ from .memory import (
     N_SEEN,
     NAME_BYTES,
     NAME_OFF,
+    NAME_OUT,
     NAMES,
     OUT,
     SEEN,
@@ -77,7 +80,7 @@ from .memory import (
     view32,
 )
 
-VALUE, ARRAY_FIRST, OBJECT_FIRST, OBJECT_NEXT, KEY, COLON, STRING, ATOM, AFTER, END, RAW = range(1, 12)
+VALUE, ARRAY_FIRST, OBJECT_FIRST, OBJECT_NEXT, KEY, COLON, STRING, ATOM, AFTER, END, RAW, LITERAL = range(1, 13)
 OK, DEAD, MISS, FULL = 1, 0, -1, -2
 
 # Fields of a set of alternatives (FST).
@@ -92,8 +95,9 @@ L_FST, L_VSET, L_NEXT = range(3)
 SLOT_WIDTH = 3
 # Fields of an automaton state (STATE).
 #   Q_FREE: 1 + the state of free text that it stands for, or 0; Q_FREE_OUTCOME: the outcome of ending there
-Q_FLAGS, Q_OUTCOME, Q_ENTRY, Q_ENTRIES, Q_SHORTEST, Q_FREE, Q_FREE_OUTCOME = range(7)
-STATE_WIDTH = 7
+#   Q_LOOP: classes of characters under which it stays as it is, see `terminal.py`
+Q_FLAGS, Q_OUTCOME, Q_ENTRY, Q_ENTRIES, Q_SHORTEST, Q_FREE, Q_FREE_OUTCOME, Q_LOOP = range(8)
+STATE_WIDTH = 8
 BOUNDARY, UNIVERSAL, COUNTED, HAS_NEXT, SIMPLE = 1, 2, 4, 8, 16
 # Fields of an entry: one string alternative at one state.
 E_ACCEPT, E_MIN, E_MAX, E_LENGTHS, E_OUTCOME = range(5)
@@ -101,6 +105,8 @@ ENTRY_WIDTH = 5
 # Starts of a vset by type (VSET).
 V_OBJECT, V_ARRAY, V_STRING, V_ATOM = range(4)
 VSET_WIDTH = 4
+LITERAL_BIT = 1 << 30  # a string's start that names a set of literals instead of an automaton state
+LITERALS_WIDTH = 2  # fields of a set of literals: its first member, number of members
 
 # Escapes, in register x: kind | high surrogate << 8 | digits << 20 | value << 24.
 X_NONE, X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW = range(6)
@@ -198,8 +204,8 @@ def length_within(C: Any, lengths: int, low: int, high: int) -> bool:
 
 
 @njit
-def string_viable(C: Any, q: int, n: int) -> bool:
-    """Whether a string at automaton state q with n code points read can be completed."""
+def string_viable(C: Any, q: int, n: int, least: int) -> bool:
+    """Whether a string at automaton state q with n code points can be completed by `least` more of them or more."""
     base = q * STATE_WIDTH
     states = view(C, STATE)
     if states[base + Q_FLAGS] & COUNTED == 0:
@@ -207,7 +213,7 @@ def string_viable(C: Any, q: int, n: int) -> bool:
     entries = view(C, ENTRY)
     at = states[base + Q_ENTRY]
     for _ in range(states[base + Q_ENTRIES]):
-        if length_within(C, entries[at + E_LENGTHS], entries[at + E_MIN] - n, entries[at + E_MAX] - n):
+        if length_within(C, entries[at + E_LENGTHS], max(entries[at + E_MIN] - n, least), entries[at + E_MAX] - n):
             return True
         at += ENTRY_WIDTH
     return False
@@ -238,7 +244,7 @@ def string_outcome(C: Any, q: int, n: int) -> int:
 
 
 @njit
-def string_byte(C: Any, stack: int, q: int, x: int, n: int, byte: int) -> int:
+def string_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
     """One byte of decoded content."""
     to = successor(C, q, byte)
     if to <= 0:
@@ -246,28 +252,28 @@ def string_byte(C: Any, stack: int, q: int, x: int, n: int, byte: int) -> int:
     if view(C, STATE)[to * STATE_WIDTH + Q_FLAGS] & COUNTED:
         if byte & 0xC0 != 0x80:
             n += 1
-        if not string_viable(C, to, n):
+        if not string_viable(C, to, n, 0):
             return DEAD
     else:
         n = 0
-    return emit(C, stack, STRING, to, x, n)
+    return emit(C, stack, STRING, to, 0, n)
 
 
 @njit
 def string_code_point(C: Any, stack: int, q: int, n: int, cp: int) -> int:
     """One decoded code point, as an escape has spelled it."""
     if cp < 0x80:
-        return string_byte(C, stack, q, 0, n, cp)
+        return string_byte(C, stack, q, n, cp)
     if cp < 0x800:
         first, rest = 0xC0 | (cp >> 6), 1
     elif cp < 0x10000:
         first, rest = 0xE0 | (cp >> 12), 2
     else:
         first, rest = 0xF0 | (cp >> 18), 3
-    code = string_byte(C, stack, q, 0, n, first)
+    code = string_byte(C, stack, q, n, first)
     while code == OK and rest > 0:
         rest -= 1
-        code = string_byte(C, stack, C[OUT + 2], 0, C[OUT + 4], 0x80 | ((cp >> (6 * rest)) & 0x3F))
+        code = string_byte(C, stack, C[OUT + 2], C[OUT + 4], 0x80 | ((cp >> (6 * rest)) & 0x3F))
     return code
 
 
@@ -289,12 +295,14 @@ def string_can_continue(C: Any, q: int, n: int, digits: int, value: int, high: i
             return 1
         if flags & SIMPLE:
             return 1 if n + 1 <= view(C, ENTRY)[states[base + Q_ENTRY] + E_MAX] else 0
+        if digits == 0 and high < 0:
+            return 1 if string_viable(C, q, n, 1) else 0
     found = lookup(C, M_HEX, q, digits | (value << 3) | ((high + 1) << 19))
     if found <= 0:
         return found
     words = view(C, WORDS)
     for i in range(words[found]):
-        if string_viable(C, words[found + 1 + i], n + 1):
+        if string_viable(C, words[found + 1 + i], n + 1, 0):
             return 1
     return 0
 
@@ -392,14 +400,19 @@ def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int
 def can_continue(C: Any, stack: int, mode: int, q: int, n: int, digits: int, value: int, high: int) -> int:
     if mode == STRING:
         return string_can_continue(C, q, n, digits, value, high)
-    return key_can_continue(C, stack, q, n, digits, value, high)
+    if mode == LITERAL:
+        return name_can_continue(C, n, q, -1, digits, value, high)
+    if n >> 60:
+        return 1
+    fst = view(C, FRAMES)[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH
+    return name_can_continue(C, view(C, FST)[fst + S_NAMES], q, stack, digits, value, high)
 
 
 @njit
 def code_point(C: Any, stack: int, mode: int, q: int, n: int, cp: int) -> int:
     if mode == STRING:
         return string_code_point(C, stack, q, n, cp)
-    return key_code_point(C, stack, q, n, cp)
+    return name_code_point(C, stack, mode, q, n, cp)
 
 
 # ---- objects ---------------------------------------------------------------------------------------------------------
@@ -573,10 +586,8 @@ def key_start(C: Any, frame: int) -> int:
 
 
 @njit
-def key_byte(C: Any, stack: int, q: int, x: int, n: int, byte: int) -> int:
-    """One byte of a key's decoded name."""
-    fst = view(C, FRAMES)[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH
-    first = view(C, FST)[fst + S_NAMES]
+def narrow(C: Any, first: int, q: int, byte: int) -> int:
+    """The range of names that go on with `byte`, one byte deeper; it may be empty."""
     low = q & _20
     high = (q >> 20) & _20
     depth = q >> 40
@@ -600,7 +611,33 @@ def key_byte(C: Any, stack: int, q: int, x: int, n: int, byte: int) -> int:
             b = mid
     while a < high and name_bytes_at(C, first, a, depth) <= byte:
         a += 1
-    high = a
+    return pack_key(low, a, depth + 1)
+
+
+@njit
+def literal_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
+    """One byte of decoded content of one of a set of strings."""
+    q = narrow(C, n, q, byte)
+    if q & _20 >= (q >> 20) & _20:
+        return DEAD
+    return emit(C, stack, LITERAL, q, 0, n)
+
+
+@njit
+def literal_end(C: Any, stack: int, q: int, n: int) -> int:
+    """The closing quote of one of a set of strings."""
+    low = q & _20
+    if name_bytes_at(C, n, low, q >> 40) >= 0:
+        return DEAD
+    return complete(C, stack, view32(C, NAME_OUT)[n + low])
+
+
+@njit
+def key_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
+    """One byte of a key's decoded name."""
+    fst = view(C, FRAMES)[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH
+    first = view(C, FST)[fst + S_NAMES]
+    q = narrow(C, first, q, byte)
     if n >> 60:
         u = successor(C, (n >> 32) & 0xFFFF, byte)
         if u <= 0:
@@ -615,42 +652,48 @@ def key_byte(C: Any, stack: int, q: int, x: int, n: int, byte: int) -> int:
                 return FULL
             view(C, NAMES)[name] = ((n & ((1 << 24) - 1)) << 8) | byte
             C[N_NAMES] = name + 1
-        return emit(C, stack, KEY, pack_key(low, high, depth + 1), x, name | (u << 32) | (1 << 60))
-    for i in range(low, high):
+        return emit(C, stack, KEY, q, 0, name | (u << 32) | (1 << 60))
+    for i in range(q & _20, (q >> 20) & _20):
         if key_opens(C, stack, i):
-            return emit(C, stack, KEY, pack_key(low, high, depth + 1), x, 0)
+            return emit(C, stack, KEY, q, 0, 0)
     return DEAD
 
 
 @njit
-def key_code_point(C: Any, stack: int, q: int, n: int, cp: int) -> int:
-    """One decoded code point of a key, as an escape has spelled it."""
+def name_byte(C: Any, stack: int, mode: int, q: int, n: int, byte: int) -> int:
+    if mode == LITERAL:
+        return literal_byte(C, stack, q, n, byte)
+    return key_byte(C, stack, q, n, byte)
+
+
+@njit
+def name_code_point(C: Any, stack: int, mode: int, q: int, n: int, cp: int) -> int:
+    """One decoded code point of a key or literal, as an escape has spelled it."""
     if cp < 0x80:
-        return key_byte(C, stack, q, 0, n, cp)
+        return name_byte(C, stack, mode, q, n, cp)
     if cp < 0x800:
         first, rest = 0xC0 | (cp >> 6), 1
     elif cp < 0x10000:
         first, rest = 0xE0 | (cp >> 12), 2
     else:
         first, rest = 0xF0 | (cp >> 18), 3
-    code = key_byte(C, stack, q, 0, n, first)
+    code = name_byte(C, stack, mode, q, n, first)
     while code == OK and rest > 0:
         rest -= 1
-        code = key_byte(C, stack, C[OUT + 2], 0, C[OUT + 4], 0x80 | ((cp >> (6 * rest)) & 0x3F))
+        code = name_byte(C, stack, mode, C[OUT + 2], C[OUT + 4], 0x80 | ((cp >> (6 * rest)) & 0x3F))
     return code
 
 
 @njit
-def key_can_continue(C: Any, stack: int, q: int, n: int, digits: int, value: int, high: int) -> int:
-    """As `string_can_continue`, for a key."""
-    if n >> 60:
-        return 1
-    fst = view(C, FRAMES)[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH
-    first = view(C, FST)[fst + S_NAMES]
+def name_can_continue(C: Any, first: int, q: int, frame: int, digits: int, value: int, high: int) -> int:
+    """As `string_can_continue`, for one of the names from number `first` on.
+
+    In a key, `frame` is its object, which has to admit the name; it is -1 elsewhere.
+    """
     depth = q >> 40
     for i in range(q & _20, (q >> 20) & _20):
         lead = name_bytes_at(C, first, i, depth)
-        if lead < 0:
+        if lead < 0 or 0x80 <= lead < 0xC0:  # at its end, or inside a code point
             continue
         if lead < 0x80:
             cp, rest = lead, 0
@@ -671,7 +714,7 @@ def key_can_continue(C: Any, stack: int, q: int, n: int, digits: int, value: int
                 unit = 0xDC00 + (cp & 1023)
         elif high >= 0:
             continue
-        if unit >> (4 * (4 - digits)) == value and key_opens(C, stack, i):
+        if unit >> (4 * (4 - digits)) == value and (frame < 0 or key_opens(C, frame, i)):
             return 1
     return 0
 
@@ -873,6 +916,10 @@ def open_value(C: Any, stack: int, byte: int) -> int:
         start = start_of(C, stack, V_STRING)
         if start <= 0:
             return start
+        if start & LITERAL_BIT:
+            at = (start ^ LITERAL_BIT) * LITERALS_WIDTH
+            sets = view(C, LITERALS)
+            return emit(C, stack, LITERAL, pack_key(0, sets[at + 1], 0), 0, sets[at])
         return emit(C, stack, STRING, start, 0, 0)
     if byte == 0x7B or byte == 0x5B:
         start = start_of(C, stack, V_OBJECT if byte == 0x7B else V_ARRAY)
@@ -929,34 +976,25 @@ def after_value(C: Any, stack: int, byte: int) -> int:
 @njit
 def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
     """The transition; see the module's text for states and codes."""
-    if mode == STRING:
+    if mode == STRING or mode == KEY or mode == LITERAL:
         if x != 0:
-            return escape_step(C, stack, STRING, q, x, n, byte)
+            return escape_step(C, stack, mode, q, x, n, byte)
         if byte == 0x22:
-            return complete(C, stack, string_outcome(C, q, n))
+            if mode == STRING:
+                return complete(C, stack, string_outcome(C, q, n))
+            return key_end(C, stack, q, n) if mode == KEY else literal_end(C, stack, q, n)
         if byte == 0x5C:
-            if view(C, STATE)[q * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0:
+            if mode == STRING:
+                inside = view(C, STATE)[q * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
+            else:
+                inside = mode == KEY and n >> 60 and (n >> 32) & 0xFFFF != C[FREE_TEXT_STATE]
+            if inside:
                 return DEAD
-            code = string_can_continue(C, q, n, 0, 0, -1)
-            return emit(C, stack, STRING, q, X_BACKSLASH, n) if code == 1 else code
+            code = can_continue(C, stack, mode, q, n, 0, 0, -1)
+            return emit(C, stack, mode, q, X_BACKSLASH, n) if code == 1 else code
         if byte < 0x20:
             return DEAD
-        return string_byte(C, stack, q, 0, n, byte)
-    if mode == KEY:
-        if x != 0:
-            return escape_step(C, stack, KEY, q, x, n, byte)
-        if byte == 0x22:
-            return key_end(C, stack, q, n)
-        if byte == 0x5C:
-            if n >> 60:
-                if (n >> 32) & 0xFFFF != C[FREE_TEXT_STATE]:
-                    return DEAD
-            elif key_can_continue(C, stack, q, n, 0, 0, -1) != 1:
-                return DEAD
-            return emit(C, stack, KEY, q, X_BACKSLASH, n)
-        if byte < 0x20:
-            return DEAD
-        return key_byte(C, stack, q, 0, n, byte)
+        return string_byte(C, stack, q, n, byte) if mode == STRING else name_byte(C, stack, mode, q, n, byte)
     if mode == ATOM:
         to = successor(C, q, byte)
         if to < 0:

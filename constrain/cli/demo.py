@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
 from typing import Any
 
@@ -59,8 +60,8 @@ TOOLS: list[dict[str, Any]] = [
 
 PROMPTS = [
     "What will the weather be like in Reykjavik over the next three days? Please use celsius.",
-    "Wake me up at half past six tomorrow, I have a train to catch.",
-    "Tell Alice and Bob that the meeting has moved to four o'clock. It is urgent!",
+    "Set an alarm for 06:30 with the label 'catch the train'.",
+    "Send a message to Alice and Bob: the meeting has moved to four o'clock. It is urgent!",
 ]
 
 
@@ -136,7 +137,7 @@ def run(model_name: str | None, max_new_tokens: int) -> int:
 
 
 def _show(console: Console, constrained: bool, answer: dict[str, Any]) -> None:
-    console.print("with the constraint:" if constrained else "without:", style="cyan")
+    console.print("constrained:" if constrained else "free:", style="cyan")
     console.print(f"  {one_line(answer['text'], 300)}", markup=False, soft_wrap=True)
     if answer["problem"]:
         console.print(f"  ✗ {one_line(answer['problem'], 160)}", style="red", markup=False, soft_wrap=True)
@@ -151,16 +152,19 @@ def _summary(console: Console, answers: dict[bool, list[dict[str, Any]]], compil
     table.add_column("")
     table.add_column("valid calls", justify="right")
     table.add_column("tokens", justify="right")
-    table.add_column("tokens per second", justify="right")
-    table.add_column("time per mask", justify="right")
+    table.add_column("tokens/s", justify="right")
+    table.add_column("mask, median", justify="right")
+    table.add_column("mask, slowest", justify="right")
     for constrained, rows in answers.items():
-        tokens, masks = (sum(row[key] for row in rows) for key in ("tokens", "masks"))
+        tokens = sum(row["tokens"] for row in rows)
+        masks = [seconds for row in rows for seconds in row["mask_seconds"]]
         table.add_row(
-            "with the constraint" if constrained else "without",
+            "constrained" if constrained else "free",
             f"{sum(not row['problem'] for row in rows)} of {len(rows)}",
             str(tokens),
             f"{tokens / sum(row['seconds'] for row in rows):.1f}",
-            f"{sum(row['mask_seconds'] for row in rows) / masks * 1e6:.0f} µs" if masks else "",
+            f"{statistics.median(masks) * 1e6:.0f} µs" if masks else "",
+            f"{max(masks) * 1e6:.0f} µs" if masks else "",
         )
     console.print(table)
     console.print(f"The three tools were compiled in {compile_seconds * 1e3:.1f} ms.")

@@ -66,16 +66,16 @@ def encode(tokenizer: Any, prompt: str, raw: bool = False, system: str = "") -> 
 
 
 class _Timed:
-    """A logits processor that adds up the time another one takes."""
+    """A logits processor that notes the time another one takes."""
 
     def __init__(self, processor: Any) -> None:
-        self.processor, self.seconds, self.calls = processor, 0.0, 0
+        self.processor = processor
+        self.seconds: list[float] = []
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         start = time.perf_counter()
         result = self.processor(input_ids, scores)
-        self.seconds += time.perf_counter() - start
-        self.calls += 1
+        self.seconds.append(time.perf_counter() - start)
         return result
 
 
@@ -92,7 +92,8 @@ def ask(
     """Generate once, under `compiled` if given.
 
     Returns:
-        text; complete (None without a constraint); tokens, their number; seconds; mask_seconds, the processor's part.
+        text; complete (None without a constraint); tokens, their number; seconds; mask_seconds, what
+        the processor took at each step.
     """
     import torch
 
@@ -120,8 +121,7 @@ def ask(
         "complete": None if processor is None else processor.completed(output)[0],
         "tokens": int(new.shape[0]),
         "seconds": seconds,
-        "mask_seconds": 0.0 if timed is None else timed.seconds,
-        "masks": 0 if timed is None else timed.calls,
+        "mask_seconds": [] if timed is None else timed.seconds,
     }
 
 

@@ -25,9 +25,6 @@ from constrain.kernels.step import FULL, MISS, RAW, VALUE
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
 
-_FIRST_ROWS = 8
-
-
 class Automaton:
     """The automaton of one grammar over one vocabulary. Not safe for concurrent use; its owner holds a lock."""
 
@@ -39,6 +36,7 @@ class Automaton:
         *,
         raw: Language | None = None,
         whitespace: bool = True,
+        row_bytes: int = 64 << 20,
     ) -> None:
         self.terminals = terminals
         self.store = Store()
@@ -48,7 +46,7 @@ class Automaton:
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
         self.C[m.WHITESPACE] = int(whitespace)
         terminals.bind_fixed(self.store)
-        self.store.zeroed_rows(terminals.words, _FIRST_ROWS)
+        self.store.reserve_rows(terminals.words, row_bytes)
         self.shapes = Shapes(self.store, forms, inhabitation)
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         if raw is None:
@@ -58,10 +56,10 @@ class Automaton:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tables that belong to this automaton alone."""
-        shared = sum(data.nbytes for data in self.terminals.fixed.values())
-        own = self.store.nbytes - shared
-        return own - sum(self.store.tables[t].nbytes for t in (m.TABLE, m.CROSS, m.TABLE_ROWS))
+        """Bytes in use by this automaton alone, the vocabulary's tables not counted."""
+        shared = {*self.terminals.fixed, m.TABLE, m.CROSS, m.TABLE_ROWS, m.ROWS}
+        own = sum(data.nbytes for table, data in self.store.tables.items() if table not in shared)
+        return own + 4 * int(self.C[m.N_ROWS]) * self.terminals.words
 
     def call(self, kernel: Callable[..., int], *args: Any) -> int:
         """Run a kernel, supplying what it misses, until it answers."""
@@ -90,6 +88,9 @@ class Automaton:
         shapes, store = self.shapes, self.store
         if kind == intern.M_ROW:
             shapes.scanners.row(a)
+            return
+        if kind == intern.M_LOOP:
+            shapes.scanners.find_loop(a)
             return
         if kind == intern.M_SHAPE:
             # Built first: building may move the table.

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING
 
 from constrain.engine.automaton import Automaton
 from constrain.engine.terminals import Terminals
+from constrain.grammars.errors import VocabularyError
+from constrain.grammars.json_schema.inhabit import Inhabitation
+from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
+from constrain.grammars.json_schema.normal import NormalForm
+from constrain.kernels import memory as m
+from constrain.kernels.step import X_BACKSLASH, X_NONE
 
 if TYPE_CHECKING:
     from constrain.engine.grammar import Grammar
     from constrain.engine.matcher import Matcher
     from constrain.vocabulary import Vocabulary
+
+_STRUCTURE = b'{}[]:,"\\-.0123456789abcdefulnrst'
+"""Bytes that JSON needs as tokens of their own: with them, every value has a spelling."""
 
 _terminals: weakref.WeakKeyDictionary[Vocabulary, Terminals] = weakref.WeakKeyDictionary()
 _terminals_lock = threading.Lock()
@@ -23,8 +32,35 @@ def terminals_of(vocabulary: Vocabulary) -> Terminals:
     with _terminals_lock:
         found = _terminals.get(vocabulary)
         if found is None:
-            found = _terminals[vocabulary] = Terminals(vocabulary)
+            found = Terminals(vocabulary)
+            _prepare(found)
+            _terminals[vocabulary] = found
         return found
+
+
+def _prepare(terminals: Terminals) -> None:
+    """Build the tables that the whole vocabulary takes part in, which any grammar with a string needs."""
+    document = SchemaDocument([Subschema(pointer="")], 0)
+    forms = NormalForm(document)
+    store = Automaton(terminals, forms, Inhabitation(forms), row_bytes=0).store
+    free = 1 << 16  # between two characters
+    for key in (free | X_NONE, free | X_BACKSLASH):
+        terminals.table(store, 0, key)
+    for limit in range(_SHORT_LIMITS):
+        terminals.limited_row(store, 0, limit)
+
+
+def _check_completeness(grammar: Grammar, terminals: Terminals) -> None:
+    """Refuse a vocabulary under which some text could be begun and never be finished."""
+    if not terminals.fixed[m.EOS].size:
+        raise VocabularyError("end of sequence", "no end-of-sequence id is known; pass eos_token_ids")
+    if grammar._pattern is None:
+        missing = bytes(b for b in _STRUCTURE if b not in terminals.single_bytes)
+        if missing:
+            raise VocabularyError("completeness", f"no token is just one of {missing.decode()!r}, which JSON needs")
+
+
+_SHORT_LIMITS = 33  # numbers of code points left for which the rows of free text are made ahead
 
 
 class CompiledGrammar:
@@ -44,6 +80,7 @@ class CompiledGrammar:
         self._lock = threading.RLock()
         self._forms, self._inhabitation = grammar._normal_form()
         self._terminals = terminals_of(vocabulary)
+        _check_completeness(grammar, self._terminals)
         self._automaton = self._new_automaton()
 
     def _new_automaton(self) -> Automaton:
@@ -53,6 +90,7 @@ class CompiledGrammar:
             self._inhabitation,
             raw=self.grammar._language(),
             whitespace=self.grammar._whitespace,
+            row_bytes=self.cache_bytes // 4,
         )
 
     def matcher(self) -> Matcher:

@@ -18,9 +18,14 @@ from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, 
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
-from constrain.kernels.step import BOUNDARY, COUNTED, HAS_NEXT, SIMPLE, STATE_WIDTH, UNIVERSAL
+from constrain.kernels.step import BOUNDARY, COUNTED, HAS_NEXT, LITERAL_BIT, LITERALS_WIDTH, Q_FLAGS, Q_LOOP, SIMPLE, STATE_WIDTH, UNIVERSAL
+from constrain.kernels.terminal import FIRST_BYTES, NO_CLASS, SECOND_BYTES
 
 _UNBOUNDED = 1 << 60
+_WIDE = 8  # with fewer ASCII characters to follow, a walk is narrow anyway
+_CLOSURE = 16  # states looked at to find the characters that can always follow
+_ALL_CLASSES = (1 << NO_CLASS) - 1
+_SPLIT = {lead for lead, _ in SECOND_BYTES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,11 @@ class Scanners:
         self._texts: dict[int, tuple[TextPart, ...]] = {}
         self._atoms: dict[int, tuple[AtomPart, ...]] = {}
         self._lengths: dict[LengthSet, int] = {}
+        # For one language on its own: its states' numbers here, 0 where there is none yet.
+        self._known: dict[tuple[Language, object], np.ndarray] = {}  # type: ignore[type-arg]
+        self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
+        self._moves_of: dict[int, tuple[int, dict[int, set[int]]]] = {}
+        self._inner: dict[tuple[int, int], set[int]] = {}
         self._add_state(0, 0)  # dead
         self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
         self._add_free_text()
@@ -82,9 +92,9 @@ class Scanners:
     # ---- states ------------------------------------------------------------------------------------------------------
 
     def _add_state(
-        self, flags: int, outcome: int, entry: int = 0, entries: int = 0, shortest: int = 0, free: int = 0, after: int = 0
+        self, flags: int, outcome: int, entry: int = 0, entries: int = 0, shortest: int = 0, free: int = 0, after: int = 0, loop: int = 0
     ) -> int:
-        at = self._store.append(m.STATE, (flags, outcome, entry, entries, shortest, free, after))
+        at = self._store.append(m.STATE, (flags, outcome, entry, entries, shortest, free, after, loop))
         number = at // STATE_WIDTH
         self._store.reserve(m.DFA, (number + 1) * 256, -1)
         return number
@@ -92,13 +102,101 @@ class Scanners:
     def _set_row(self, number: int, row: np.ndarray) -> None:  # type: ignore[type-arg]
         self._store.tables[m.DFA][number * 256 : number * 256 + 256] = row
         if row.any():
-            self._store.tables[m.STATE][number * STATE_WIDTH] |= HAS_NEXT
+            self._store.tables[m.STATE][number * STATE_WIDTH + Q_FLAGS] |= HAS_NEXT
+
+    # ---- classes of characters that can always follow ----------------------------------------------------------------
+
+    def find_loop(self, number: int) -> None:
+        """Store which classes of characters can always follow a string state."""
+        loop = self._loop(number)
+        self._store.tables[m.STATE][number * STATE_WIDTH + Q_LOOP] = loop
+
+    def _loop(self, number: int) -> int:
+        """The classes of characters that can follow a string state in any number and order, as bits.
+
+        A lower bound: 0 where few characters can follow, only what keeps the state itself where too many states would
+        have to be looked at.
+        """
+        if np.count_nonzero(self.row(number)[:128]) < _WIDE:
+            return 0
+        allowed = _ALL_CLASSES
+        while True:
+            reached = [number]
+            before = allowed
+            for state in reached:
+                alive, targets = self._moves(state)
+                allowed &= alive
+                for c, to in targets.items():
+                    if allowed >> c & 1:
+                        reached.extend(t for t in to if t not in reached)
+                if len(reached) > _CLOSURE:
+                    return sum(1 << c for c, to in self._moves(number)[1].items() if to <= {number})
+            if allowed == before:
+                break
+        flags = self._store.tables[m.STATE][Q_FLAGS::STATE_WIDTH]
+        if flags[number] & COUNTED and any(not flags[t] & SIMPLE for t in reached):
+            return 0  # lengths do not only end at the maximum
+        return allowed
+
+    def _moves(self, number: int) -> tuple[int, dict[int, set[int]]]:
+        """Of a string state: the classes of which every character can follow, and where each of those leads."""
+        found = self._moves_of.get(number)
+        if found is None:
+            found = self._moves_of[number] = self._new_moves(number)
+        return found
+
+    def _new_moves(self, number: int) -> tuple[int, dict[int, set[int]]]:
+        row = self.row(number).tolist()
+        outside = FREE_TEXT.row(FREE_TEXT.start).tolist()
+        targets: dict[int, set[int]] = {}
+        for c, group in enumerate(FIRST_BYTES):
+            if group[0] < 0x80:
+                to = {row[b] for b in group}
+            elif group[0] in _SPLIT:  # what matters of the first byte is that it can come
+                to = set() if row[group[0]] else {0}
+            else:
+                to = set()
+                for b in {(row[b], outside[b]) for b in group}:
+                    to |= self._after_inner(*b)
+            if 0 not in to:
+                targets[c] = to
+        for c, (lead, group) in enumerate(SECOND_BYTES, start=len(FIRST_BYTES)):
+            if not row[lead]:
+                continue
+            inner, free = self.row(row[lead]).tolist(), FREE_TEXT.row(outside[lead]).tolist()
+            to = set()
+            for b in {(inner[b], free[b]) for b in group}:
+                to |= self._after_inner(*b)
+            if 0 not in to:
+                targets[c] = to
+        return sum(1 << c for c in targets), targets
+
+    def _after_inner(self, inner: int, free: int) -> set[int]:
+        """Where all well-formed continuations from inside a character lead; with 0 among them if one is refused.
+
+        `free` is the state of free text that tells which continuations are well-formed.
+        """
+        if not free:
+            return set()
+        if not inner or FREE_TEXT.boundary(free):
+            return {inner}
+        key = (inner, free)
+        found = self._inner.get(key)
+        if found is None:
+            row, outside = self.row(inner).tolist(), FREE_TEXT.row(free).tolist()
+            found = set()
+            for b in {(row[b], outside[b]) for b in range(0x80, 0xC0)}:
+                found |= self._after_inner(*b)
+            self._inner[key] = found
+        return found
 
     def _add_free_text(self) -> None:
         """The states of free text come first, complete, so that terminal tables are the same for every grammar."""
         states = [FREE_TEXT.start]
         for state in states:
             states.extend(s for s in np.unique(FREE_TEXT.row(state)).tolist() if s and s not in states)
+        self.free_text_states = len(states)
+        self.free_text_start = self._store.used(m.STATE) // STATE_WIDTH
         one = self._outcome(1)
         entry = (Entry(0, _UNBOUNDED, 0),)
         for state in states:
@@ -113,8 +211,6 @@ class Scanners:
         self._store.array[m.FREE_TEXT_STATE] = first
         for state in states:
             self.build_row(self._free[state])
-        self.free_text_states = len(states)
-        self.free_text_start = first
 
     def build_row(self, number: int) -> None:
         """Fill the row of a state."""
@@ -129,10 +225,21 @@ class Scanners:
     def _product_row(self, parts, number_of) -> np.ndarray:  # type: ignore[type-arg,no-untyped-def]
         if len(parts) == 1:
             language, state, what = parts[0]
+            known = self._known.get((language, what))
+            if known is None:
+                known = self._known[language, what] = np.zeros(64, dtype=np.int32)
             source = language.row(state)
-            targets, inverse = np.unique(source, return_inverse=True)
-            numbers = [number_of([(language, t, what)]) if t else 0 for t in targets.tolist()]
-            return np.array(numbers, dtype=np.int32)[inverse]
+            top = int(source.max())
+            if top >= known.size:
+                known = np.concatenate([known, np.zeros(top + 64, dtype=np.int32)])
+                self._known[language, what] = known
+            row = known[source]
+            new = set(source[row == 0].tolist()) - {0}
+            if new:
+                for t in new:
+                    known[t] = number_of([(language, t, what)])
+                row = known[source]
+            return row
         rows = np.stack([language.row(state) for language, state, _ in parts])
         columns, inverse = np.unique(rows, axis=1, return_inverse=True)
         numbers = []
@@ -144,7 +251,13 @@ class Scanners:
     # ---- strings -----------------------------------------------------------------------------------------------------
 
     def text_start(self, alternatives: Iterable[tuple[int, StringAlternative]]) -> int:
-        """The state in which a string begins that is read for these (variable, alternative) pairs; 0 if none can be."""
+        """Where a string begins that is read for these (variable, alternative) pairs.
+
+        A state, or the number of a set of literals with `LITERAL_BIT`; 0 if there is no such string.
+        """
+        alternatives = list(alternatives)
+        if alternatives and all(a.values is not None for _, a in alternatives):
+            return self._literals(alternatives)
         by_language: dict[TextLanguage, list[Entry]] = {}
         for variable, a in alternatives:
             language = text_language(a)
@@ -153,6 +266,20 @@ class Scanners:
                 by_language.setdefault(language, []).append(Entry(min(a.minimum, _UNBOUNDED - 1), high, variable))
         parts = [(language, language.start, tuple(dict.fromkeys(es))) for language, es in by_language.items()]
         return self._text_state(parts) if parts else 0
+
+    def _literals(self, alternatives: list[tuple[int, StringAlternative]]) -> int:
+        bits: dict[bytes, int] = {}
+        for variable, a in alternatives:
+            for text in a.values or ():
+                data = text.encode()
+                bits[data] = bits.get(data, 0) | 1 << variable
+        if not bits:
+            return 0
+        names = sorted(bits)
+        first = add_names(self._store, names, [self._outcome(bits[n]) for n in names])
+        at = self._store.append(m.LITERALS, (first, len(names)))
+        self.literals[first] = [(n, bits[n]) for n in names]
+        return LITERAL_BIT | at // LITERALS_WIDTH
 
     def _text_state(self, parts: list[TextPart]) -> int:
         merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
@@ -199,7 +326,7 @@ class Scanners:
             flags |= COUNTED
             entry = store.append(m.ENTRY, records)
         outcome = self._outcome(accepted) if accepted else 0
-        return self._add_state(flags, outcome, entry, count if counted else 0, 0, free, self._outcome(everything))
+        return self._add_state(flags, outcome, entry, count if counted else 0, 0, free, self._outcome(everything), -1)
 
     def _length_set(self, lengths: LengthSet) -> int:
         if lengths == ALL_LENGTHS:
@@ -282,6 +409,16 @@ class Scanners:
     def atom_parts(self, number: int) -> tuple[AtomPart, ...]:
         """The components of an atom or raw state."""
         return self._atoms[number]
+
+
+def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
+    """Store sorted names and their outcomes; the number of the first. One more offset bounds the last."""
+    at = store.append(m.NAME_BYTES, list(b"".join(names)))
+    offsets = [at]
+    for name in names:
+        offsets.append(offsets[-1] + len(name))
+    store.append(m.NAME_OUT, [*outcomes, 0])
+    return store.append(m.NAME_OFF, offsets)
 
 
 def _has_length(language: TextLanguage, low: int, high: int | None) -> bool:

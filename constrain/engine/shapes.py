@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from constrain.engine.scanners import Scanners
+from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import ArrayAlternative, NormalForm, ObjectAlternative, Variable
@@ -232,17 +232,7 @@ class Shapes:
             branches.append(ObjectBranch(variable, a, tuple(values), additional, allowed, required))
         bounds = [b.alternative.minimum for b in branches]
         bounds += [b.alternative.maximum for b in branches if b.alternative.maximum is not None]
-        return Shape(OBJECT_KIND, tuple(names), self._add_names(names), 0, max([1, *bounds]), tuple(branches))
-
-    def _add_names(self, names: list[str]) -> int:
-        """Store the names' bytes; the first one's number. One offset more than names bounds the last."""
-        store = self._store
-        data = [n.encode() for n in names]
-        at = store.append(m.NAME_BYTES, list(b"".join(data)))
-        offsets = [at]
-        for d in data:
-            offsets.append(offsets[-1] + len(d))
-        return store.append(m.NAME_OFF, offsets)
+        return Shape(OBJECT_KIND, tuple(names), add_names(self._store, [n.encode() for n in names], [0] * len(names)), 0, max([1, *bounds]), tuple(branches))
 
     def _array_shape(self, alternatives: list[tuple[int, ArrayAlternative]]) -> Shape:
         branches = []

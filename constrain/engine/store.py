@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from constrain.kernels import memory as m
-from constrain.kernels.intern import FRAME_SEED, FRAME_WIDTH, POS_SEED, POS_WIDTH, new_memo, rehash_memo, rehash_records
+from constrain.kernels.intern import FRAME_SEED, FRAME_WIDTH, P_ROW, POS_SEED, POS_WIDTH, new_memo, rehash_memo, rehash_records
 
 _FIRST_SIZES = {
     m.FRAMES: 256 * FRAME_WIDTH,
@@ -19,13 +19,15 @@ _FIRST_SIZES = {
     m.FST: 160,
     m.ALT: 192,
     m.SLOT: 96,
-    m.STATE: 7 * 64,
+    m.STATE: 8 * 64,
     m.ENTRY: 64,
     m.WORDS: 128,
     m.SEEN: 64,
     m.LENSET: 32,
     m.NAMES: 4096,
     m.NAME_OFF: 128,
+    m.NAME_OUT: 128,
+    m.LITERALS: 16,
     m.NAME_BYTES: 1024,
     m.EOS: 0,
 }
@@ -56,7 +58,8 @@ class Store(m.Context):
         at = self._used.get(table, 0)
         end = at + len(values)
         data = self.reserve(table, end, fill)
-        data[at:end] = values
+        if len(values):
+            data[at:end] = values
         self._used[table] = end
         return at
 
@@ -82,9 +85,17 @@ class Store(m.Context):
             records = self.reserve(table, 2 * tables[table].size)
             self.allocate(hashes, 2 * tables[hashes].size)
             rehash_records(records, width, seed, int(counters[count]), tables[hashes])
+        elif table == m.ROWS:
+            self.forget_rows()
         else:
             self.reserve(table, 2 * tables[table].size)
 
-    def zeroed_rows(self, words: int, rows: int) -> None:
-        """Room for mask rows."""
+    def reserve_rows(self, words: int, nbytes: int) -> None:
+        """Room for mask rows. The memory is asked for at once, and taken by the system as rows are written."""
+        rows = max(16, nbytes // (4 * words))
         self.bind(m.ROWS, np.zeros(words * rows, dtype=np.int32))
+
+    def forget_rows(self) -> None:
+        """Make all mask rows free again."""
+        self.array[m.N_ROWS] = 0
+        self.tables[m.POS][P_ROW::POS_WIDTH] = -1

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
 from constrain.kernels.mask import TABLE_WIDTH
 from constrain.kernels.step import X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW
-from constrain.kernels.terminal import content_row, scan
+from constrain.kernels.terminal import CLASS_BY_FIRST, CLASS_BY_SECOND, classify, content_row, scan
 from constrain.vocabulary import Vocabulary
 
 _LISTED = 1024  # content lists up to this length are marked one by one, longer ones have a ready row
@@ -23,9 +24,9 @@ class Terminals:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.lock = threading.Lock()
         trie = vocabulary.trie
-        self._trie = trie
         self.words = max(1, vocabulary.bitmask_words)
         self._tokens = [t or b"" for t in vocabulary.token_bytes]
+        self.single_bytes = frozenset(t[0] for t in self._tokens if len(t) == 1)
         sizes = np.fromiter(map(len, self._tokens), dtype=np.int64, count=len(self._tokens))
         offsets = np.zeros(len(self._tokens) + 1, dtype=np.int32)
         np.cumsum(sizes, out=offsets[1:])
@@ -40,6 +41,15 @@ class Terminals:
             m.TOKEN_BYTES: np.frombuffer(b"".join(self._tokens) or b"\0", dtype=np.uint8).copy(),
             m.EOS: np.array([e for e in vocabulary.eos_token_ids if 0 <= e < vocabulary.size], dtype=np.int32),
         }
+        nodes = trie.byte.size
+        classes = np.zeros(nodes, dtype=np.int64)
+        height = np.zeros(nodes, dtype=np.int32)
+        utf8 = _utf8_automaton()
+        scratch = np.zeros((nodes, utf8.shape[0]), dtype=np.int64)
+        classify(
+            self.fixed[m.T_BYTE], self.fixed[m.T_END], CLASS_BY_FIRST, CLASS_BY_SECOND, utf8, scratch, classes, height
+        )
+        self.fixed[m.T_CLASSES], self.fixed[m.T_HEIGHT] = classes, height
         self._table = np.zeros(TABLE_WIDTH * 64, dtype=np.int64)
         self._cross = np.zeros(4096, dtype=np.int32)
         self._rows = np.zeros(self.words * 4, dtype=np.int32)
@@ -141,6 +151,18 @@ class Terminals:
         content_row(pairs, limit, self._rows[number * self.words : end])
         self._row_count += 1
         return number
+
+
+def _utf8_automaton() -> NDArray[np.int32]:
+    """Well-formed UTF-8 as a table, states x 256, numbered from 1 for "between two characters"; 0 is dead."""
+    states = [FREE_TEXT.start]
+    for state in states:
+        states.extend(s for s in np.unique(FREE_TEXT.row(state)).tolist() if s and s not in states)
+    number = {0: 0} | {s: i + 1 for i, s in enumerate(states)}
+    table = np.zeros((len(states) + 1, 256), dtype=np.int32)
+    for state in states:
+        table[number[state]] = [number[t] for t in FREE_TEXT.row(state).tolist()]
+    return table
 
 
 def _copy(data: NDArray[np.generic], dtype: type[np.generic]) -> NDArray[np.generic]:

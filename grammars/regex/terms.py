@@ -302,12 +302,12 @@ class Terms:
             return self.EPSILON if low == 0 else body
         if body.nullable:
             low = 0
-        if (type(body) is Repeat and low * ((body.high or 0) - body.low) + 1 >= body.low) or (
-            type(body) is Repeat and body.high is None and low > 0
-        ):
-            # Nested counts are one interval: those of k and of k + 1 rounds touch, from k = low on.
-            low, high = body.low * low, None if high is None or body.high is None else body.high * high
-            body = body.body
+        if type(body) is Repeat:
+            # Nested counts are one interval when those of k and of k + 1 rounds touch; from k = low on if at all.
+            touching = low > 0 if body.high is None else low * (body.high - body.low) + 1 >= body.low
+            if touching or body.low <= 1:
+                high = None if high is None or body.high is None else body.high * high
+                low, body = body.low * low, body.body
         if low == 1 and high == 1:
             return body
         key = (Repeat, body, low, high)

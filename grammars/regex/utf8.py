@@ -55,7 +55,7 @@ class CodePointLanguage(TextLanguage):
 
     @abstractmethod
     def _segments(self, state: int) -> Segments:
-        """Where code points lead from a state between characters. Live targets only, neighbours of one target merged."""
+        """Where code points lead from a state between characters: live targets, neighbours of one target merged."""
 
     @abstractmethod
     def _shortest_between(self, state: int) -> int:

@@ -77,6 +77,46 @@ def test_errors_name_the_place() -> None:
     assert caught.value.pointer.startswith("/properties/a~1b/items/anyOf/1")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "",
+        "{'type': 'null'}",
+        '{"type": "null",}',
+        '{"type": "null"} x',
+        "\x00",
+        b"\xff\xfe\x00",
+        b'{"type": "\xc3"}',
+        "nul",
+    ],
+)
+def test_malformed_json_text(text: str | bytes) -> None:
+    with pytest.raises(InvalidSchemaError):
+        build(text)
+
+
+@pytest.mark.parametrize(
+    "schema", [{"minimum": float("nan")}, {"maximum": float("inf")}, {"enum": [float("nan")]}, {"const": {1, 2}}]
+)
+def test_values_that_are_not_json(schema: Any) -> None:
+    with pytest.raises(InvalidSchemaError):
+        build(schema)
+
+
+def test_json_text_is_a_schema_too() -> None:
+    text = '{"type": "integer", "minimum": 9007199254740993, "maximum": 9007199254740993}'
+    for form in (text, text.encode()):
+        assert accepts(build(form), "9007199254740993")
+        assert not accepts(build(form), "9007199254740992")
+
+
+def test_deeply_nested_json_text() -> None:
+    text = '{"items":' * 50_000 + "true" + "}" * 50_000
+    with pytest.raises(ConstrainError):
+        build(text)
+
+
 UNSUPPORTED: dict[str, tuple[Any, str, str]] = {
     "not": ({"properties": {"a": {"not": {"type": "null"}}}}, "/properties/a", "not"),
     "uniqueItems": ({"type": "array", "uniqueItems": True}, "", "uniqueItems"),
@@ -121,6 +161,7 @@ def test_a_keyword_is_enforced_or_refused_by_name(name: str) -> None:
 
 
 def test_unknown_policies_are_refused() -> None:
+    options: Any
     for options in ({"on_unsupported": "whatever"}, {"whitespace": "some"}):
         with pytest.raises(ValueError, match=r"whatever|some"):
             constrain.json_schema(True, **options)
@@ -298,8 +339,9 @@ def test_bitmasks_of_the_wrong_shape_or_type_are_errors() -> None:
 def test_vocabularies_that_cannot_be_trusted() -> None:
     with pytest.raises((VocabularyError, ValueError)):
         constrain.Vocabulary.from_tokens([b"a", b"b"], eos_token_ids=[7])
+    rows: Any = ["text", b"b"]
     with pytest.raises((VocabularyError, ValueError)):
-        constrain.Vocabulary.from_tokens(["text", b"b"], eos_token_ids=[1])
+        constrain.Vocabulary.from_tokens(rows, eos_token_ids=[1])
     with pytest.raises(ConstrainError):
         constrain.json_schema(True).compile(constrain.Vocabulary.from_tokens([], eos_token_ids=[]))
 
@@ -315,3 +357,26 @@ def test_a_tokenizer_that_fails_its_own_check() -> None:
     with pytest.raises(VocabularyError) as caught:
         constrain.Vocabulary.from_tokenizer(broken)
     assert caught.value.check
+
+
+def test_whitespace_none_writes_none() -> None:
+    grammar = constrain.json_schema(True, whitespace="none").compile(vocabulary("bytes"))
+    assert accepts(grammar, '{"a":[1,{"b c":null}]}')
+    for text in ('{"a": 1}', "[1, 2]", " 1", "1 ", '{ "a":1}', "[\n]", '{"a":1\n}'):
+        assert not accepts(grammar, text), text
+
+
+def test_bounded_whitespace_covers_the_usual_styles_and_is_bounded() -> None:
+    import json
+
+    grammar = compiled(True)
+    value = {"a": [1, {"b": [[], {}]}], "c": "d"}
+    for style in ({}, {"indent": 1}, {"indent": 2}, {"indent": 4}, {"indent": "\t"}, {"separators": (",", ":")}):
+        assert accepts(grammar, json.dumps(value, **style)), style
+    assert not grammar.matcher().accept_bytes(b" " * 10_000)
+    matcher = grammar.matcher()
+    assert matcher.accept_bytes(b'{"a":')
+    assert not matcher.accept_bytes(b"\n" * 10_000)
+    assert any(
+        "whitespace" in n.reason.lower() or "white" in n.reason.lower() for n in constrain.json_schema(True).narrowings
+    )

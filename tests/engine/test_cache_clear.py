@@ -117,3 +117,42 @@ def test_clearing_while_other_threads_walk() -> None:
     clearer.join(10)
     assert not failures, failures[:5]
     assert not any(t.is_alive() for t in [*walkers, clearer])
+
+
+@pytest.mark.parametrize("cache_bytes", [1, 200_000])
+def test_a_tiny_cache_changes_no_mask(cache_bytes: int) -> None:
+    """The cache is dropped again and again by itself, between any two calls."""
+    tokens = VOCABULARIES["mixed"]()
+    for name in NAMES:
+        bounded = constrain.json_schema(CASES[name].schema).compile(vocabulary("mixed"), cache_bytes=cache_bytes)
+        free = compiled(CASES[name].schema, "mixed")
+        walker = Walker(tokens, random.Random(13))
+        one, two = bounded.matcher(), free.matcher()
+        for _ in range(25):
+            mask = allowed(two, walker.size)
+            assert (allowed(one, walker.size) == mask).all()
+            assert one.min_tokens_to_end == two.min_tokens_to_end
+            assert one.forced_bytes() == two.forced_bytes()
+            chosen = walker.choose(mask)
+            if chosen is None:
+                break
+            assert one.accept_token(chosen)
+            assert two.accept_token(chosen)
+
+
+def test_the_cache_stays_near_its_bound() -> None:
+    """Thousands of different positions are visited; what is kept stays within the bound and one step's worth."""
+    bound = 4 << 20
+    schema = {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "integer"}}}
+    grammar = constrain.json_schema(schema).compile(vocabulary("mixed"), cache_bytes=bound)
+    tokens = VOCABULARIES["mixed"]()
+    peak = 0
+    matcher = grammar.matcher()
+    for byte in b"[{" + b",".join(b'"key %d":%d' % (i, i) for i in range(1500)):
+        assert matcher.accept_token(tokens.single[byte])
+        if byte in b',:"':
+            allowed(matcher, len(tokens.bytes_of))
+        peak = max(peak, grammar.cache_nbytes)
+    assert peak <= 2 * bound, f"{peak:,} bytes for a bound of {bound:,}"
+    assert not matcher.fork().accept_bytes(b',"key 7":1'), "still knows every key"
+    assert matcher.accept_bytes(b',"key 1500":1}]')

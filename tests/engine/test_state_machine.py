@@ -122,7 +122,7 @@ class MatcherMachine(RuleBasedStateMachine):
 
 
 MatcherMachine.TestCase.settings = settings(
-    max_examples=400 if FULL else 25,
+    max_examples=400 if FULL else 50,
     stateful_step_count=60 if FULL else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -85,14 +85,20 @@ def rust_finds(pattern: str, text: str) -> bool:
 
 
 def node_finds(cases: list[tuple[str, list[str]]]) -> list[list[bool] | None]:
-    """An ECMAScript engine, with the `u` flag where it allows the pattern, else without; None where it refuses both."""
+    """An ECMAScript engine, with the `u` flag where it allows the pattern, else without.
+
+    None where it refuses both, and where it backtracks for more than half a second.
+    """
     assert NODE is not None
     script = """
-    const cases = JSON.parse(require('fs').readFileSync(0)), out = [];
+    const vm = require('vm'), context = vm.createContext({regex: null, texts: null}), out = [];
+    const asked = new vm.Script('texts.map(text => regex.test(text))');
+    const cases = JSON.parse(require('fs').readFileSync(0));
     for (const [pattern, texts] of cases) {
       let regex = null;
       for (const flags of ['u', '']) { try { regex = new RegExp(pattern, flags); break; } catch (error) {} }
-      out.push(regex && texts.map(text => regex.test(text)));
+      context.regex = regex; context.texts = texts;
+      try { out.push(regex && asked.runInContext(context, {timeout: 500})); } catch (error) { out.push(null); }
     }
     console.log(JSON.stringify(out));
     """
