@@ -207,3 +207,9 @@ def new_position(address: int, stack: int, mode: int, q: int, x: int, n: int) ->
 def new_memo(address: int, key: int, value: int) -> int:
     """`memo_set`, for callers outside the kernels."""
     return memo_set(context(address), key, value)
+
+
+@njit
+def memo_value(address: int, key: int) -> int:
+    """`memo_get`, for callers outside the kernels."""
+    return memo_get(context(address), key)

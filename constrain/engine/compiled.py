@@ -81,6 +81,8 @@ class CompiledGrammar:
         self._forms, self._inhabitation = grammar._normal_form()
         self._terminals = terminals_of(vocabulary)
         _check_completeness(grammar, self._terminals)
+        if self._terminals.spelling != self._inhabitation.spelling:
+            self._inhabitation = Inhabitation(self._forms, self._terminals.spelling)
         self._automaton = self._new_automaton()
 
     def _new_automaton(self) -> Automaton:

@@ -2,7 +2,7 @@
 
 The stack is walked from the bottom up. For each frame the cost of everything after the value now being read is known
 per variable that the value may satisfy; the state inside the value adds what the value itself still needs. Each step
-is the fewest bytes possible, except where free names or bounded searches settle for an achievable number above it.
+is the fewest bytes possible, or, where a bounded search settles for less, an achievable number above it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from heapq import nsmallest
 
 from constrain.engine.automaton import Automaton
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
-from constrain.grammars.json_schema.inhabit import free_name_bytes, key_bytes
+from constrain.grammars.json_schema.inhabit import free_names, key_bytes
 from constrain.grammars.json_schema.normal import Variable
-from constrain.grammars.json_schema.text_distance import text_distance
+from constrain.grammars.json_schema.text_distance import Spelling, text_distance
 from constrain.kernels import memory as m
 from constrain.kernels import step as s
-from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH
+from constrain.kernels.intern import FRAME_WIDTH, M_FREE, POS_WIDTH, memo_key, memo_value
 
 _20 = (1 << 20) - 1
-_ESCAPE = 11  # bytes that surely finish an escape: the rest of a surrogate pair
+_32 = (1 << 32) - 1
+_Key = int | bytes | None
 
 
 class _Frame:
@@ -43,7 +44,9 @@ class _Measure:
     def __init__(self, automaton: Automaton) -> None:
         self._a = automaton
         self._shapes = automaton.shapes
-        self._shortest = automaton.shapes._inhabitation.shortest
+        inhabitation = automaton.shapes.inhabitation
+        self._shortest = inhabitation.shortest
+        self._spelling = inhabitation.spelling
         self._rests: dict[int, list[float]] = {}
 
     def rest(self, number: int) -> list[float]:
@@ -71,10 +74,10 @@ class _Measure:
             out[variable] = min(out[variable], self.finish(frame, shape, i, None, after_value=True))
         return out
 
-    def finish(self, frame: _Frame, shape: Shape, index: int, key: int | None, *, after_value: bool) -> float:
+    def finish(self, frame: _Frame, shape: Shape, index: int, key: _Key, *, after_value: bool) -> float:
         """Bytes that close a container under one branch, and everything after it.
 
-        `key` is a declared name taken as written already; `after_value` says that a comma comes before a new part.
+        `key` is a name taken as written already, a declared one by its number; `after_value` says that a comma comes before a new part.
         """
         branch = shape.branches[index]
         above = self.rest(frame.parent)[branch.variable]
@@ -94,30 +97,50 @@ class _Measure:
         assert part is not None
         return part
 
-    def _missing(self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: int | None) -> list[float]:
-        """Bytes of each member that the object still needs."""
-        def member(i: int) -> float:
-            part = branch.values[i]
-            return math.inf if part is None else key_bytes(shape.names[i]) + 1 + self._shortest(part)
-
+    def _missing(self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: _Key) -> list[float]:
+        """Bytes of each member that the object still needs, the one with the name `key` taken as written."""
         unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]
-        parts = [member(i) for i in unseen if branch.required >> i & 1]
+        parts = [self._member(shape, branch, i) for i in unseen if branch.required >> i & 1]
         count = frame.count + (key is not None)
         extra = branch.alternative.minimum - count - len(parts)
         if extra > 0:
-            options = [member(i) for i in unseen if branch.allowed >> i & 1 and not branch.required >> i & 1]
-            chosen = nsmallest(extra, options)
+            options = [self._member(shape, branch, i) for i in unseen if branch.allowed & ~branch.required & 1 << i]
             if branch.additional is not None:
-                free = self.free_member(frame, branch)
-                chosen = [c for c in chosen if c <= free]
-                chosen += [free] * (extra - len(chosen))
-            parts += chosen
+                taken = self._taken(frame, shape)
+                if isinstance(key, bytes):
+                    taken.append(key)
+                value = self._shortest(branch.additional)
+                options += [n + 3 + value for n in free_names(taken, extra, self._spelling)]
+            parts += nsmallest(extra, options)
         return parts
 
-    def free_member(self, frame: _Frame, branch: ObjectBranch) -> float:
-        """Bytes that surely write one more member with a free name."""
-        assert branch.additional is not None
-        return free_name_bytes(frame.count + branch.alternative.minimum) + 3 + self._shortest(branch.additional)
+    def _member(self, shape: Shape, branch: ObjectBranch, name: int) -> float:
+        """Bytes of a member with a declared name."""
+        part = branch.values[name]
+        return math.inf if part is None else key_bytes(shape.names[name], self._spelling) + 1 + self._shortest(part)
+
+    def _taken(self, frame: _Frame, shape: Shape) -> list[bytes]:
+        """Names that a new free member cannot have: the declared ones, and the free ones in use."""
+        return [n.encode() for n in shape.names] + self._free_names(frame)
+
+    def _free_names(self, frame: _Frame) -> list[bytes]:
+        out = []
+        free = frame.free
+        while free:
+            pair = memo_value(self._a.address, memo_key(M_FREE, free, _32))
+            out.append(self._name(pair & _32))
+            free = pair >> 32
+        return out
+
+    def _name(self, number: int) -> bytes:
+        """The bytes of an interned name."""
+        names = self._a.store.tables[m.NAMES]
+        out = bytearray()
+        while number:
+            entry = int(names[number])
+            out.append(entry & 0xFF)
+            number = entry >> 8
+        return bytes(reversed(out))
 
     def value(self, stack: int) -> float:
         """Bytes of a value and everything after it, before its first byte."""
@@ -126,27 +149,36 @@ class _Measure:
         return min(self._shortest(v) + r for v, r in zip(self._shapes.vsets[vset], rest, strict=True))
 
     def string(self, stack: int, q: int, x: int, n: int) -> float:
-        """Inside a string."""
-        rest = self.rest(stack)
+        """Inside a string that an automaton describes."""
         if x != s.X_NONE:
-            return _ESCAPE + self._after_escape(stack, q, x, n)
+            scanners = self._shapes.scanners
+            counted = int(self._a.store.tables[m.STATE][q * s.STATE_WIDTH]) & s.COUNTED
+            return min(
+                (
+                    cost + self.string(stack, to, s.X_NONE, n + 1 if counted else 0)
+                    for cost, ranges in _escape_ends(x)
+                    for to in scanners.successors(q, ranges)
+                ),
+                default=math.inf,
+            )
+        rest = self.rest(stack)
         best = math.inf
         for language, state, entries in self._shapes.scanners.text_parts(q):
             for e in entries:
                 high = None if e.high >= 1 << 60 else e.high - n
-                cost = text_distance(language, state, e.low - n, high)
+                cost = text_distance(language, state, e.low - n, high, self._spelling)
                 best = min(best, cost + 1 + rest[e.variable])
         return best
 
-    def _after_escape(self, stack: int, q: int, x: int, n: int) -> float:
-        kind = x & 15
-        digits, value = (x >> 20 & 7, x >> 24 & 0xFFFF) if kind in (s.X_HEX, s.X_LOW) else (0, 0)
-        high = x >> 8 & 1023 if kind in (s.X_HIGH, s.X_HIGH_BACKSLASH, s.X_LOW) else -1
-        at = self._a._escape_successors(q, digits | value << 3 | (high + 1) << 19)
-        words = self._a.store.tables[m.WORDS]
-        states = words[at + 1 : at + 1 + int(words[at])].tolist() if at else []
-        counted = int(self._a.store.tables[m.STATE][q * s.STATE_WIDTH]) & s.COUNTED
-        return min((self.string(stack, to, 0, n + 1 if counted else 0) for to in states), default=math.inf)
+    def literal(self, stack: int, q: int, x: int, first: int) -> float:
+        """Inside one of a set of strings."""
+        rest = self.rest(stack)
+        low, high, depth = q & _20, q >> 20 & _20, q >> 40
+        best = math.inf
+        for text, variables in self._shapes.scanners.literals[first][low:high]:
+            cost = _spell(text, depth, x, self._spelling) + 1
+            best = min(best, cost + min(r for v, r in enumerate(rest) if variables >> v & 1))
+        return best
 
     def atom(self, stack: int, q: int) -> float:
         """Inside a number or a literal."""
@@ -179,12 +211,14 @@ class _Measure:
         if maximum is not None and frame.count >= maximum:
             return math.inf
         best = math.inf
-        for i, part in enumerate(branch.values):
-            if part is not None and not frame.has_seen(shape, i):
-                cost = key_bytes(shape.names[i]) + 1 + self._shortest(part)
+        for i in range(len(shape.names)):
+            if not frame.has_seen(shape, i):
+                cost = self._member(shape, branch, i)
                 best = min(best, cost + self.finish(frame, shape, index, i, after_value=True))
         if branch.additional is not None:
-            best = min(best, self.free_member(frame, branch) + self.finish(frame, shape, index, None, after_value=True))
+            name = free_names(self._taken(frame, shape), 1, self._spelling)[0]
+            cost = name + 3 + self._shortest(branch.additional)
+            best = min(best, cost + self.finish(frame, shape, index, None, after_value=True))
         return best
 
     def key(self, stack: int, q: int, x: int, n: int) -> float:
@@ -192,33 +226,81 @@ class _Measure:
         frame = _Frame(self._a, stack)
         shape, live = self._shapes.sets[frame.state]
         low, high, depth = q & _20, q >> 20 & _20, q >> 40
-        extra = 0 if x == s.X_NONE else _ESCAPE
         best = math.inf
         for i in live:
             branch = shape.branches[i]
             assert isinstance(branch, ObjectBranch)
             for name in range(low, high):
                 part = branch.values[name]
-                if part is None or frame.has_seen(shape, name):
+                if part is None or frame.has_seen(shape, name) or not self._fits(frame, shape, branch, name):
                     continue
-                needed = len(self._missing(frame, shape, branch, name))
-                maximum = branch.alternative.maximum
-                if maximum is not None and frame.count + 1 + needed > maximum:
-                    continue
-                text = shape.names[name].encode()[depth:]
-                cost = extra + sum(_spelling(b) for b in text) + 2 + self._shortest(part)
+                cost = _spell(shape.names[name].encode(), depth, x, self._spelling) + 2 + self._shortest(part)
                 best = min(best, cost + self.finish(frame, shape, i, name, after_value=True))
-            if n >> 60 and branch.additional is not None:
-                continued = 3 + free_name_bytes(frame.count + branch.alternative.minimum)
-                cost = extra + continued + 2 + self._shortest(branch.additional)
-                best = min(best, cost + self.finish(frame, shape, i, None, after_value=True))
+            if n >> 60 and branch.additional is not None and self._fits(frame, shape, branch, b""):
+                best = min(best, self._free_key(frame, shape, i, branch, x, n))
         return best
 
+    def _fits(self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: _Key) -> bool:
+        """Whether a member of that name leaves room for those that are required."""
+        maximum = branch.alternative.maximum
+        if maximum is None:
+            return True
+        required = sum(
+            branch.required >> i & 1 for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)
+        )
+        return frame.count + 1 + required <= maximum
 
-def _spelling(byte: int) -> int:
-    if byte >= 0x20:
-        return 2 if byte in (0x22, 0x5C) else 1
-    return 2 if byte in (8, 9, 10, 12, 13) else 6
+    def _free_key(self, frame: _Frame, shape: Shape, index: int, branch: ObjectBranch, x: int, n: int) -> float:
+        """Inside a name that may become a free one."""
+        assert branch.additional is not None
+        prefix = self._name(n & ((1 << 24) - 1))
+        utf8 = (n >> 32 & 0xFFFF) - self._shapes.scanners.free_text_start
+        begun = self._shapes.scanners.free_text_distance[utf8]
+        if x != s.X_NONE:
+            begun, prefix = min(cost for cost, _ in _escape_ends(x)), prefix + b"\0"
+        elif begun:
+            prefix += b"\0" * begun
+        added = free_names(self._taken(frame, shape), 1, self._spelling, prefix)[0]
+        name = prefix + b"\0" * added
+        cost = begun + added + 2 + self._shortest(branch.additional)
+        return cost + self.finish(frame, shape, index, name, after_value=True)
+
+
+def _escape_ends(x: int) -> list[tuple[int, list[tuple[int, int]]]]:
+    """How an escape can end: the bytes it still takes, and the ranges of code points it then has spelled."""
+    kind, high, digits, value = x & 15, x >> 8 & 1023, x >> 20 & 7, x >> 24 & 0xFFFF
+    if kind == s.X_BACKSLASH:
+        simple = [(c, c) for c in (0x22, 0x5C, 0x2F, 8, 9, 10, 12, 13)]
+        return [(1, simple), (5, [(0, 0xFFFF)]), (11, [(0x10000, 0x10FFFF)])]
+    left = 4 - digits
+    first, last = value << 4 * left, (value << 4 * left) + (1 << 4 * left) - 1
+    if kind == s.X_HEX:
+        out = [(left, [(first, last)])]
+        if first <= 0xDBFF and last >= 0xD800:
+            a, b = max(first, 0xD800) & 1023, min(last, 0xDBFF) & 1023
+            out.append((left + 6, [(0x10000 + (a << 10), 0x10000 + (b << 10) + 1023)]))
+        return out
+    base = 0x10000 + (high << 10)
+    if kind == s.X_LOW:
+        a, b = (max(first, 0xDC00) & 1023, min(last, 0xDFFF) & 1023) if digits else (0, 1023)
+        return [(left, [(base + a, base + b)])]
+    return [(6 if kind == s.X_HIGH else 5, [(base, base + 1023)])]
+
+
+def _spell(text: bytes, depth: int, x: int, spelling: Spelling) -> float:
+    """Bytes that spell the rest of a text after `depth` bytes of it, from inside an escape where x says so."""
+    rest = text[depth:]
+    cost = 0
+    if x != s.X_NONE:
+        size = 1
+        while size < len(rest) and rest[size] & 0xC0 == 0x80:
+            size += 1
+        point = ord(rest[:size].decode()) if rest else -1
+        ends = [c for c, ranges in _escape_ends(x) if any(a <= point <= b for a, b in ranges)]
+        if not ends:
+            return math.inf
+        cost, rest = min(ends), rest[size:]
+    return cost + sum(spelling[b] for b in rest)
 
 
 def distance(automaton: Automaton, position: int) -> int:
@@ -234,6 +316,8 @@ def distance(automaton: Automaton, position: int) -> int:
         cost = measure.string(stack, q, x, n)
     elif mode in (s.ATOM, s.RAW):
         cost = measure.atom(stack, q)
+    elif mode == s.LITERAL:
+        cost = measure.literal(stack, q, x, n)
     elif mode == s.KEY:
         cost = measure.key(stack, q, x, n)
     elif mode == s.END:

@@ -27,7 +27,7 @@ class Matcher:
     A new matcher stands before the first token. Names and layouts are those that serving engines use.
     """
 
-    __slots__ = ("_accepted", "_automaton", "_compiled", "_eos", "_lock", "_positions", "_terminated")
+    __slots__ = ("_accepted", "_automaton", "_compiled", "_eos", "_lock", "_positions", "_terminated", "_words")
 
     def __init__(self, compiled: CompiledGrammar) -> None:
         self._compiled = compiled
@@ -37,6 +37,7 @@ class Matcher:
         self._accepted: list[int | bytes] = []
         self._terminated = False
         self._eos = compiled.vocabulary.eos_token_ids
+        self._words = compiled.bitmask_words
 
     @property
     def compiled(self) -> CompiledGrammar:
@@ -111,7 +112,7 @@ class Matcher:
         other = Matcher.__new__(Matcher)
         other._compiled, other._lock, other._automaton = self._compiled, self._lock, self._automaton
         other._positions, other._accepted = self._positions.copy(), self._accepted.copy()
-        other._terminated, other._eos = self._terminated, self._eos
+        other._terminated, other._eos, other._words = self._terminated, self._eos, self._words
         return other
 
     def reset(self) -> None:
@@ -138,10 +139,12 @@ class Matcher:
         """Write which tokens may come next into row `index` of `bitmask`.
 
         `bitmask` is int32 or uint32, shape (rows, words) or (words,), numpy or torch; token i is bit i % 32 of word
-        i // 32. It should have `ceil(width / 32)` words; words beyond the vocabulary are cleared. An end-of-sequence
-        id is allowed where the text is complete. After the end nothing is.
+        i // 32. It has `ceil(width / 32)` words or more; those beyond the vocabulary are cleared. An end-of-sequence id is
+        allowed where the text is complete. After the end nothing is. Raises ValueError when the row is too short.
         """
         row = bitmask if bitmask.ndim == 1 else bitmask[index]
+        if row.shape[0] < self._words:
+            raise ValueError(f"the bitmask has {row.shape[0]} words, the vocabulary needs {self._words}")
         if type(row) is not np.ndarray:
             self._fill_foreign(row)
             return

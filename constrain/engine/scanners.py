@@ -207,6 +207,7 @@ class Scanners:
             part = (FREE_TEXT, state, entry)
             self._numbers[("text", (part,))] = number
             self._texts[number] = (part,)
+        self.free_text_distance = [FREE_TEXT.shortest(state) for state in states]
         first = self._free[FREE_TEXT.start]
         self._store.array[m.FREE_TEXT_STATE] = first
         for state in states:

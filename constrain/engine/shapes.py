@@ -69,7 +69,7 @@ class Shapes:
     """The sets of alternatives, slots and variable sets of one automaton, and their records for the kernels."""
 
     def __init__(self, store: Store, forms: NormalForm, inhabitation: Inhabitation) -> None:
-        self._store, self._forms, self._inhabitation = store, forms, inhabitation
+        self._store, self._forms, self.inhabitation = store, forms, inhabitation
         self.outcomes: list[int] = [0, 1]  # number -> bit mask over the variables of a set
         self._outcome_numbers: dict[int, int] = {0: 0, 1: 1}
         self.scanners = Scanners(store, self.outcome)
@@ -204,7 +204,7 @@ class Shapes:
         return self._set(shape, tuple(range(len(shape.branches)))) if shape.branches else 0
 
     def _object_shape(self, alternatives: list[tuple[int, ObjectAlternative]]) -> Shape:
-        inhabited = self._inhabitation.inhabited
+        inhabited = self.inhabitation.inhabited
         declared: dict[str, None] = {}
         for _, a in alternatives:
             declared.update(dict.fromkeys(a.properties))
@@ -237,7 +237,7 @@ class Shapes:
     def _array_shape(self, alternatives: list[tuple[int, ArrayAlternative]]) -> Shape:
         branches = []
         for variable, a in alternatives:
-            longest = self._inhabitation.required_length(a)
+            longest = self.inhabitation.required_length(a)
             if a.minimum <= longest:
                 branches.append(ArrayBranch(variable, a, longest))
         prefix = max((len(b.alternative.prefix) for b in branches), default=0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.grammars.json_schema.text_distance import spelling_with
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
 from constrain.kernels.mask import TABLE_WIDTH
@@ -27,6 +28,7 @@ class Terminals:
         self.words = max(1, vocabulary.bitmask_words)
         self._tokens = [t or b"" for t in vocabulary.token_bytes]
         self.single_bytes = frozenset(t[0] for t in self._tokens if len(t) == 1)
+        self.spelling = spelling_with(self.single_bytes)
         sizes = np.fromiter(map(len, self._tokens), dtype=np.int64, count=len(self._tokens))
         offsets = np.zeros(len(self._tokens) + 1, dtype=np.int32)
         np.cumsum(sizes, out=offsets[1:])

@@ -9,8 +9,9 @@ knows a bound on its distance to the end.
 
 from __future__ import annotations
 
-import json
 import math
+from collections import Counter
+from collections.abc import Iterable
 from heapq import nsmallest
 
 from constrain.grammars.errors import UnsatisfiableSchemaError
@@ -23,7 +24,7 @@ from constrain.grammars.json_schema.normal import (
     StringAlternative,
     Variable,
 )
-from constrain.grammars.json_schema.text_distance import text_distance
+from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.number_constraint import NumberConstraint
@@ -31,7 +32,6 @@ from constrain.grammars.languages.text import FREE_TEXT, intersection, literal_s
 from constrain.grammars.regex import search_language
 
 INFINITE = math.inf
-FREE_NAME_BYTES = 3  # enough for any number of members that a bound can ask for in practice; see `free_name_bytes`
 
 
 def text_language(alternative: StringAlternative) -> TextLanguage:
@@ -43,24 +43,34 @@ def text_language(alternative: StringAlternative) -> TextLanguage:
     return intersection(*(search_language(p) for p in alternative.patterns))
 
 
-def free_name_bytes(count: int) -> int:
-    """Bytes that suffice for the name of the next of `count` free members, whatever names are taken."""
-    length, capacity = 1, 60
-    while capacity < 2 * count + 60:
-        length, capacity = length + 1, capacity * 60
-    return length + 1
+def free_names(taken: Iterable[bytes], count: int, spelling: Spelling, prefix: bytes = b"") -> list[int]:
+    """Bytes to add to `prefix` for each of the `count` shortest names that are not taken; fewest first.
+
+    Names are counted over the printable characters of ASCII that are written as they are. `taken` may hold a name
+    twice, which uses up two of its length.
+    """
+    lengths = Counter(len(t) - len(prefix) for t in taken if t.startswith(prefix))
+    out: list[int] = []
+    plain = max(2, plain_characters(spelling))
+    length, room = 0, 1
+    while len(out) < count:
+        available = max(0, room - lengths[length])
+        out += [length] * min(available, count - len(out))
+        length, room = length + 1, room * plain
+    return out
 
 
-def key_bytes(name: str) -> int:
+def key_bytes(name: str, spelling: Spelling) -> int:
     """Bytes of the shortest spelling of a member's name, with its quotes."""
-    return len(json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    return 2 + sum(spelling[b] for b in name.encode("utf-8", "surrogatepass"))
 
 
 class Inhabitation:
     """Shortest texts of the variables of one document, computed on demand and kept."""
 
-    def __init__(self, forms: NormalForm) -> None:
+    def __init__(self, forms: NormalForm, spelling: Spelling = PLAIN_SPELLING) -> None:
         self._forms = forms
+        self.spelling = spelling
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
         self._quick: dict[Variable, bool] = {ANYTHING: True}
 
@@ -161,7 +171,7 @@ class Inhabitation:
                 best = min(best, number_bytes(number))
         if types & ir.STRING:
             for s in forms.strings(variable):
-                best = min(best, 2 + text_distance(text_language(s), None, s.minimum, s.maximum))
+                best = min(best, 2 + text_distance(text_language(s), None, s.minimum, s.maximum, self.spelling))
         if types & ir.OBJECT:
             for o in forms.objects(variable):
                 best = min(best, self._object_cost(o, cost))
@@ -178,16 +188,16 @@ class Inhabitation:
             part = o.properties.get(name, o.additional)
             if part is None:
                 return INFINITE
-            total += key_bytes(name) + 1 + cost(part)
+            total += key_bytes(name, self.spelling) + 1 + cost(part)
         extra = o.minimum - len(o.required)
         if extra > 0:
             required = set(o.required)
-            options = [key_bytes(n) + 1 + cost(p) for n, p in o.properties.items() if n not in required]
+            options = [key_bytes(n, self.spelling) + 1 + cost(p) for n, p in o.properties.items() if n not in required]
             chosen = [c for c in nsmallest(extra, options) if c < INFINITE]
             if o.additional is not None and cost(o.additional) < INFINITE:
-                free = free_name_bytes(o.minimum) + 3 + cost(o.additional)
-                chosen = [c for c in chosen if c <= free]
-                total += (extra - len(chosen)) * free
+                declared = {n.encode("utf-8", "surrogatepass") for n in (*o.properties, *o.required)}
+                free = [n + 3 + cost(o.additional) for n in free_names(declared, extra, self.spelling)]
+                chosen = nsmallest(extra, chosen + free)
             elif len(chosen) < extra:
                 return INFINITE
             total += sum(chosen)

@@ -11,7 +11,7 @@ Colazzo, Ghelli, Sartiani and Scherzinger (PVLDB 2022).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -75,6 +75,7 @@ class NormalForm:
     def __init__(self, document: SchemaDocument) -> None:
         self._subschemas: list[Subschema] = list(document.subschemas)
         self._literals: dict[object, Variable] = {}
+        self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._objects: dict[Variable, tuple[ObjectAlternative, ...]] = {}
         self._arrays: dict[Variable, tuple[ArrayAlternative, ...]] = {}
         self._strings: dict[Variable, tuple[StringAlternative, ...]] = {}
@@ -356,11 +357,17 @@ class NormalForm:
         """Whether a JSON value is valid under the variable."""
         return all(self._admits(self._subschemas[i], value) for i in variable)
 
+    def _identities(self, s: Subschema) -> frozenset[Hashable]:
+        found = self._value_sets.get(id(s))
+        if found is None:
+            found = self._value_sets[id(s)] = frozenset(map(identity, s.values or ()))
+        return found
+
     def _admits(self, s: Subschema, value: object, *, in_place: bool = True) -> bool:
         kind = type_of(value)
         if not s.types & kind:
             return False
-        if s.values is not None and identity(value) not in {identity(v) for v in s.values}:
+        if s.values is not None and identity(value) not in self._identities(s):
             return False
         if in_place:
             if not all(self._admits(self._subschemas[i], value) for i in s.all_of):

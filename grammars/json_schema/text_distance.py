@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import heapq
 import math
+from collections.abc import Collection
 
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.text import FREE_TEXT
@@ -13,15 +14,38 @@ _SEARCH = 4_000  # states expanded before settling for a bound
 _WORST = 12  # bytes of the longest spelling of one code point, an escaped surrogate pair
 
 
-def _spelling(byte: int) -> int:
-    """Bytes that one byte of decoded text takes in JSON."""
-    if byte >= 0x20:
-        return 2 if byte in (0x22, 0x5C) else 1
-    return 2 if byte in (8, 9, 10, 12, 13) else 6
+Spelling = tuple[int, ...]
+"""For each byte of decoded text, the bytes that spell it in JSON."""
+
+
+def spelling_with(available: Collection[int]) -> Spelling:
+    """The cheapest spelling of each byte where only the given bytes can be written as they are.
+
+    A byte outside ASCII that cannot be written makes its character an escape, which is counted with that byte alone.
+    """
+    out = []
+    for byte in range(256):
+        if byte >= 0x20 and byte in available and byte not in (0x22, 0x5C):
+            out.append(1)
+        elif byte in (0x22, 0x5C, 8, 9, 10, 12, 13):
+            out.append(2)
+        else:
+            out.append(6 if byte < 0x80 else _WORST)
+    return tuple(out)
+
+
+def plain_characters(spelling: Spelling) -> int:
+    """How many printable characters of ASCII are written as they are."""
+    return spelling[0x20:0x7F].count(1)
+
+
+PLAIN_SPELLING = spelling_with(range(256))
 
 
 @functools.lru_cache(maxsize=4096)
-def text_distance(language: TextLanguage, state: int | None, low: int, high: int | None) -> float:
+def text_distance(
+    language: TextLanguage, state: int | None, low: int, high: int | None, spelling: Spelling = PLAIN_SPELLING
+) -> float:
     """Bytes, without the closing quote, of a short completion from `state` (None: the start) by low .. high code points.
 
     The fewest possible where a search of bounded size finds them, an achievable number above that otherwise; infinite
@@ -55,7 +79,7 @@ def text_distance(language: TextLanguage, state: int | None, low: int, high: int
             if high is None:
                 m = min(m, low)
             key = (int(row[byte]), m)
-            price = _spelling(byte)
+            price = spelling[byte]
             if price < targets.get(key, 99):
                 targets[key] = price
         for (q2, m), price in targets.items():
