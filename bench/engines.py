@@ -6,6 +6,7 @@ and whatever only the benchmark needs (reading a bit) is outside the clock.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -109,3 +110,18 @@ class ConstrainEngine:
 
 ENGINES: dict[str, Callable[[Tokenizer], Engine]] = {"constrain": ConstrainEngine}
 """Engines by the name that the command line takes."""
+
+
+def load_engine(name: str, tokenizer: Tokenizer) -> Engine:
+    """Set up an engine by its name in `ENGINES`, or by `module:factory` for one defined elsewhere.
+
+    Raises:
+        ValueError: there is no such engine.
+    """
+    factory = ENGINES.get(name)
+    if factory is None:
+        module, colon, attribute = name.partition(":")
+        if not colon:
+            raise ValueError(f"unknown engine {name!r}; there are {', '.join(ENGINES)}, or module:factory")
+        factory = getattr(importlib.import_module(module), attribute)
+    return factory(tokenizer)

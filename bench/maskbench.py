@@ -33,7 +33,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from constrain.bench import corpus
-from constrain.bench.engines import ENGINES, Compiled, Engine, Refused, Sequence
+from constrain.bench.engines import ENGINES, Compiled, Engine, Refused, Sequence, load_engine
 from constrain.bench.report import ItemResult, Report, show
 from constrain.bench.tokenizers import Tokenizer, load_tokenizer
 from constrain.bench.verdicts import cause
@@ -187,7 +187,7 @@ def guarded(line: str, engine: Engine, tokenizer: Tokenizer, limit_s: float) -> 
 def set_up(setup: Setup) -> tuple[Engine, Tokenizer]:
     """Load the tokenizer and the engine, and warm both up."""
     tokenizer = load_tokenizer(setup.tokenizer)
-    engine = ENGINES[setup.engine](tokenizer)
+    engine = load_engine(setup.engine, tokenizer)
     warm = corpus.Item("warm-up", WARM_UP, (corpus.Instance({"a": "b\n", "b": ["x", 1], "c": -1.5}, True),))
     run_item(warm, engine, tokenizer)
     gc.collect()
@@ -214,8 +214,8 @@ def _serve(connection: Any, setup: Setup) -> None:
 class Worker:
     """A worker process and the pipe to it; started again by itself after a crash or a hang."""
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
+    def __init__(self, setup: Setup, grace_s: float) -> None:
+        self.setup, self.grace_s = setup, grace_s
         self._start()
 
     def _start(self) -> None:
@@ -246,7 +246,7 @@ class Worker:
         name = str(json.loads(line)["id"])
         try:
             self.connection.send(line)
-            if self.connection.poll(self.setup.limit_s * 2 + 10):
+            if self.connection.poll(self.setup.limit_s + self.grace_s):
                 result: ItemResult = self.connection.recv()
                 if result.outcome != "timeout":
                     return result
@@ -266,6 +266,7 @@ def run(
     setup: Setup,
     *,
     here: tuple[Engine, Tokenizer] | None = None,
+    grace_s: float = 20.0,
     progress: Progress | None = None,
 ) -> Report:
     """Run corpus lines and collect their results.
@@ -274,6 +275,7 @@ def run(
         lines: from `corpus.select`.
         setup: engine, tokenizer and time limit.
         here: from `set_up`, to run in this process, which a crash then ends; None uses a worker process.
+        grace_s: how long after the time limit a worker may take to answer before it is ended.
         progress: where to show how far it is.
     """
     meta = {
@@ -286,7 +288,7 @@ def run(
     }
     report = Report(meta)
     task = progress.add_task("schemas", total=len(lines)) if progress else None
-    worker = None if here else Worker(setup)
+    worker = None if here else Worker(setup, grace_s)
     try:
         for line in lines:
             if worker:
@@ -309,7 +311,7 @@ def main(
     corpus_file: Annotated[
         Path | None, typer.Option("--corpus", help="MaskBench-format .jsonl, .xz or .gz file")
     ] = None,
-    engine: Annotated[str, typer.Option(help=f"one of {', '.join(ENGINES)}")] = "constrain",
+    engine: Annotated[str, typer.Option(help=f"{', '.join(ENGINES)} or module:factory")] = "constrain",
     tokenizer: Annotated[
         str, typer.Option(help="tekken, sentencepiece, bytes or a local Hugging Face tokenizer")
     ] = "tekken",
@@ -327,7 +329,7 @@ def main(
 ) -> None:
     """Run the mask benchmark and print its tables."""
     console = Console(width=None if sys.stdout.isatty() else 140)
-    if engine not in ENGINES:
+    if engine not in ENGINES and ":" not in engine:
         raise typer.BadParameter(f"unknown engine {engine!r}; there are {', '.join(ENGINES)}")
     try:
         path = corpus_file or corpus.default_corpus()

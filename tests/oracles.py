@@ -476,7 +476,10 @@ class Walker:
         return int(self.rng.choice(candidates)) if len(candidates) else None
 
     def positions(self, compiled_grammar: Any, count: int) -> Iterator[Any]:
-        """`count` matchers at positions reached by random walks of random length; walks that end start over."""
+        """`count` positions reached by random walks of random length; walks that end start over.
+
+        The matcher yielded moves on at the next step; fork it to keep a position.
+        """
         matcher = compiled_grammar.matcher()
         left = 0
         for _ in range(count):

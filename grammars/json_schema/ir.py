@@ -46,6 +46,19 @@ class Subschema:
         min_properties, max_properties: bounds on the number of members.
         all_of: subschemas that must all hold in place; targets of references are among them.
         any_of: groups of subschemas; of each group at least one must hold in place.
+        one_of: groups of subschemas; of each group exactly one must hold in place.
+        none_of: subschemas that must not hold in place (`not`).
+        conditions: triples (if, then, else) of subschemas in place; None where there is no such keyword.
+        pattern_properties: pairs of a pattern to be found in a member's name and the schema of its value; such a member
+            is not additional.
+        property_names: schema of every member's name, as a string.
+        dependent_required: names that must be present when the name they belong to is.
+        dependent_schemas: subschemas that must hold in place when the name they belong to is present.
+        contains, min_contains, max_contains: schema of some items, and bounds on how many items are valid under it.
+        unique_items: whether all items must differ as JSON values.
+        unevaluated_properties, unevaluated_items: schema of the members and items that no successful in-place
+            subschema, and no other keyword here, has evaluated.
+        format: name of a format that a string must have; None for none and for those that no specification defines.
         integral_fraction: whether `1.0` is an integer (by value; from draft 06) or not (by spelling; draft 04).
     """
 
@@ -72,6 +85,20 @@ class Subschema:
     all_of: list[int] = field(default_factory=list)
     any_of: list[list[int]] = field(default_factory=list)
     integral_fraction: bool = True
+    one_of: list[list[int]] = field(default_factory=list)
+    none_of: list[int] = field(default_factory=list)
+    conditions: list[tuple[int, int | None, int | None]] = field(default_factory=list)
+    pattern_properties: list[tuple[str, int]] = field(default_factory=list)
+    property_names: int | None = None
+    dependent_required: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    dependent_schemas: dict[str, int] = field(default_factory=dict)
+    contains: int | None = None
+    min_contains: int = 1
+    max_contains: int | None = None
+    unique_items: bool = False
+    unevaluated_properties: int | None = None
+    unevaluated_items: int | None = None
+    format: str | None = None
 
 
 @dataclass(slots=True)

@@ -9,18 +9,18 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import os
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-
-pytest.importorskip("constrain.vocabulary")
-
 from constrain.bench import corpus, maskbench
 from constrain.bench.engines import Refused
 from constrain.bench.report import Report, percentiles, show
 from constrain.bench.tokenizers import Tokenizer
+from rich.console import Console
 
 BYTES = Tokenizer("bytes", 257, lambda: None, lambda text: list(text.encode()), (256,))
 
@@ -55,17 +55,29 @@ class _Compiled:
         return _Sequence(self.texts, self.lies)
 
 
+def finite_engine(_: Tokenizer) -> FiniteEngine:
+    """For workers, which find their engine by name."""
+    return FiniteEngine()
+
+
 class FiniteEngine:
     """Accepts the texts under `x-texts`, whatever the rest of the schema says."""
 
     name = "finite"
 
     def compile(self, schema: Any) -> _Compiled:
+        if schema is maskbench.WARM_UP:
+            return _Compiled({"x-texts": ['{"a": "b\\n", "b": ["x", 1], "c": -1.5}']})
         if "x-refuse" in schema:
             raise Refused(schema["x-refuse"], "not", "/not", "on purpose")
         if "x-hang" in schema:
             while True:
                 pass
+        if "x-die" in schema:
+            os._exit(11)
+        if "x-deaf" in schema:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            time.sleep(60)
         if "x-raise" in schema:
             raise RecursionError("on purpose")
         return _Compiled(schema)
@@ -128,6 +140,23 @@ def test_hangs_and_errors_cost_one_schema() -> None:
     assert outcome(item({"x-hang": True}), limit_s=0.2).outcome == "timeout"
     result = outcome(item({"x-raise": True}))
     assert (result.outcome, result.reason.split(":")[0]) == ("error", "RecursionError")
+
+
+def test_a_worker_survives_crashes_and_hangs() -> None:
+    """Schemas that kill their process, hang, or hang beyond reach of the alarm cost only themselves."""
+    fine = item({"type": "integer", "x-texts": ["12"]}, (12, True))
+    lines = [fine, item({"x-die": 1}), fine, item({"x-hang": 1}), fine, item({"x-deaf": 1}), fine]
+    setup = maskbench.Setup("tests.bench.test_maskbench:finite_engine", "bytes", 0.3)
+    report = maskbench.run(lines, setup, grace_s=0.5)
+    outcomes = [i.outcome for i in report.items]
+    assert outcomes == ["compiled", "crash", "compiled", "timeout", "compiled", "timeout", "compiled"]
+    assert "11" in report.items[1].reason
+    assert sum(i.passes for i in report.items) == 4
+
+
+def test_an_unknown_engine_is_named() -> None:
+    with pytest.raises(ValueError, match="nothing"):
+        maskbench.run([], maskbench.Setup("nothing", "bytes", 1))
 
 
 def test_a_mask_that_disagrees_with_accept_is_reported() -> None:

@@ -26,6 +26,8 @@ from constrain.logits_processor import (  # noqa: E402
     _unpack,
 )
 
+pytestmark = pytest.mark.filterwarnings("error:other logits processors")
+
 VOCABULARY = 60
 WIDTH = 64  # the model's logits are wider than the vocabulary, as in many real models
 EOS, PAD = 2, 0
@@ -430,7 +432,8 @@ def test_over_rows_are_finite_and_worse_than_any_beam() -> None:
         assert torch.isfinite(result[1]).all()
         assert result[1].argmax() == EOS
         assert result[1].max() < -1e4
-        assert torch.isfinite(torch.softmax((result[1] / 0.1).float(), dim=-1)).all() or dtype == torch.float16
+        if dtype != torch.float16:  # whose range is too small
+            assert torch.isfinite(result[1].float() / 0.1).all(), "a low temperature must not overflow"
 
 
 # Other processors
