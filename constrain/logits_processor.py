@@ -77,6 +77,7 @@ class ConstrainedLogitsProcessor:
             call; give it where the prompt already ends with a beginning of the output. Good for one `generate` call.
 
     Raises:
+        TypeError: a grammar is not compiled.
         ValueError: no grammar, grammars for different vocabularies, or (when called) a batch that is no multiple of
             the number of grammars.
         NoAllowedTokenError: when called: a live row has no allowed token that the model can emit, or the beginning of
@@ -100,6 +101,8 @@ class ConstrainedLogitsProcessor:
         grammars: list[CompiledGrammar] = list(compiled) if isinstance(compiled, Sequence) else [compiled]
         if not grammars:
             raise ValueError("at least one compiled grammar is needed")
+        if not all(hasattr(g, "matcher") for g in grammars):
+            raise TypeError("a compiled grammar is needed: grammar.compile(vocabulary)")
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
         vocabulary = grammars[0].vocabulary
@@ -190,17 +193,10 @@ class ConstrainedLogitsProcessor:
         rows, length = self._prompt.shape
         if input_ids.shape[0] != rows or input_ids.shape[1] < length:
             return None if _inside_candidate_generator() else self._bind_again(input_ids, width)
-        # Everything the host has to know comes in one transfer: each one waits for the device.
-        same_prompt = (input_ids[:, :length] == self._prompt).all()
-        emptied = torch.zeros_like(same_prompt) if self._emptied is None else self._emptied.to(input_ids.device)
-        output = input_ids[:, length:].to(torch.int32)
-        host = torch.cat([torch.stack([same_prompt, emptied]).to(torch.int32), output.flatten()]).cpu().numpy()
-        self._emptied = None
-        if host[1]:
-            self._warn_emptied()
-        if not host[0]:
+        same_prompt, output = self._read(input_ids, length)
+        if not same_prompt:
             return None if _inside_candidate_generator() else self._bind_again(input_ids, width)
-        keys = [row.tobytes() for row in host[2:].reshape(rows, -1)]
+        keys = [row.tobytes() for row in output]
         if self._started and keys[0] and not self._seen.issuperset(self._marks([k[:-TOKEN_BYTES] for k in keys])):
             # In one generation, a row less its last token is always a row that was there before.
             if _inside_candidate_generator():
@@ -211,6 +207,22 @@ class ConstrainedLogitsProcessor:
             )
         self._seen.update(self._marks(keys))
         return keys
+
+    def _read(self, input_ids: torch.Tensor, length: int) -> tuple[bool, NDArray[np.int32]]:
+        """Whether the first `length` columns are the prompts, and the columns after them."""
+        assert self._prompt is not None
+        if _on_host(input_ids):
+            host = input_ids.numpy()
+            return np.array_equal(host[:, :length], self._prompt.numpy()), host[:, length:].astype(np.int32)
+        # All that the host has to know comes in one transfer: each one waits for the device.
+        same = (input_ids[:, :length] == self._prompt).all()
+        emptied = torch.zeros_like(same) if self._emptied is None else self._emptied.to(same.device)
+        output = input_ids[:, length:].to(torch.int32)
+        packed = torch.cat([torch.stack([same, emptied]).to(torch.int32), output.flatten()]).cpu().numpy()
+        self._emptied = None
+        if packed[1]:
+            self._warn_emptied()
+        return bool(packed[0]), packed[2:].reshape(output.shape)
 
     def _marks(self, keys: list[bytes]) -> list[int]:
         return [hash((self._grammar_of(row, len(keys)), key)) for row, key in enumerate(keys)]
@@ -278,7 +290,7 @@ class ConstrainedLogitsProcessor:
             raise NoAllowedTokenError(int(stuck.argmax()), reason)
         self._started = True
 
-        if scores.device.type == "cpu":
+        if _on_host(scores):
             masked = scores.clone(memory_format=torch.contiguous_format)
             apply_token_bitmask(masked, words)
         else:
@@ -289,7 +301,7 @@ class ConstrainedLogitsProcessor:
             where = torch.from_numpy(over).to(scores.device).unsqueeze(1)
             emptied &= ~where
             masked = torch.where(where, self._over_row(scores), masked)
-        if scores.device.type != "cpu":
+        if not _on_host(scores):
             self._emptied = emptied.any()  # read at the next call, together with the tokens
             return masked.masked_fill_(emptied & allowed, 0.0)
         if bool(emptied.any()):
@@ -313,6 +325,10 @@ class ConstrainedLogitsProcessor:
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+
+def _on_host(tensor: torch.Tensor) -> bool:
+    return tensor.device.type == "cpu"
 
 
 def _inside_candidate_generator() -> bool:

@@ -42,6 +42,9 @@ M_TABLE, M_TABLE_ROW = 9, 10  # a terminal's table for a node of the trie; its r
 # Kinds of misses that are not memo entries: a row of the automaton, the start of a value's type, the characters that
 # can always follow a state.
 M_ROW, M_SHAPE, M_LOOP = 11, 12, 13
+# More memo entries: whether an alternative admits a class of names, whether a name can still become one that it admits,
+# whether one is left that is not in use, what an array that counts may do.
+M_CLASS, M_REACH, M_FRESH, M_VIEW = 14, 15, 16, 17
 
 
 @njit

@@ -82,21 +82,26 @@ from .memory import (
     view32,
 )
 from .step import (
+    AFTER,
     COLON,
     COUNTED,
     DEAD,
     E_MAX,
     E_MIN,
+    FREE_BIT,
     FST_WIDTH,
     FULL,
     KEY,
     MISS,
+    OBJECT_KIND,
     OK,
     Q_ENTRY,
     Q_FLAGS,
     Q_FREE,
     Q_FREE_OUTCOME,
     Q_LOOP,
+    S_KEYS,
+    S_KIND,
     S_NAMES,
     S_SATURATE,
     SIMPLE,
@@ -129,6 +134,8 @@ _FEW = 8  # subtrees up to this size are walked without looking for a shortcut
 _NO_LIMIT = 1 << 40
 REFUSED, REDO = -3, -4
 _20 = (1 << 20) - 1
+_24 = (1 << 24) - 1
+_30 = (1 << 30) - 1
 _32 = (1 << 32) - 1
 
 
@@ -255,7 +262,7 @@ def walk_rest(C: Any, table: int, base: int, low: int, high: int) -> int:
         mode = walk[up + 1]
         code = step(C, walk[up], mode, walk[up + 2], walk[up + 3], walk[up + 4], cross[node])
         if code == OK:
-            if mode == KEY and C[OUT + 1] == COLON:
+            if mode == KEY and C[OUT + 1] != KEY:
                 return REDO
             push(C, walk, up + 5)
             pair = pairs + 2 * cross[node + 2]
@@ -441,7 +448,9 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
     frame = stack * FRAME_WIDTH
     low, high, depth = q & _20, (q >> 20) & _20, q >> 40
     used = frames[frame + F_FREE]
-    utf8 = (n >> 32) & 0xFFFF
+    utf8 = (n >> 24) & _30
+    if sets[frames[frame + F_STATE] * FST_WIDTH + S_KEYS] != C[FREE_TEXT_STATE]:
+        return DEAD
     if (x != 0 or utf8 != C[FREE_TEXT_STATE]) and (low < high or used != 0):
         return DEAD
     free = utf8 - C[FREE_TEXT_STATE] + 1
@@ -451,8 +460,9 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
         return OK
     if mark_content(C, table, base, _NO_LIMIT) != OK:
         note_miss(C)
-    fst = drop_for_key(C, frames[frame + F_STATE], frames[frame + F_COUNT], frames[frame + F_SEEN], -1)
-    slot = lookup(C, M_SLOT, fst, 0) if fst > 0 else fst
+    fst = drop_for_key(C, frames[frame + F_STATE], frames[frame + F_COUNT], frames[frame + F_SEEN], -1, 1)
+    is_object = fst > 0 and sets[fst * FST_WIDTH + S_KIND] == OBJECT_KIND
+    slot = lookup(C, M_SLOT, fst, FREE_BIT | 1) if is_object else fst
     if slot == MISS:
         note_miss(C)
     if slot > 0:
@@ -464,7 +474,7 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
         )
         if after < 0:
             return FULL
-        emit(C, after, COLON, 0, 0, 0)
+        emit(C, after, COLON if is_object else AFTER, 0, 0, 0)
         code = walk_rest(C, table, base, 0, _NO_LIMIT)
         if code != OK:
             return code
@@ -492,7 +502,7 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
             return FULL
     while used != 0:
         pair = free_pair(C, used)
-        correct_free_name(C, node, base, n & _32, pair & _32)
+        correct_free_name(C, node, base, n & _24, pair & _32)
         used = pair >> 32
     return OK
 

@@ -30,16 +30,20 @@ from .intern import (
     F_SEEN,
     F_STATE,
     FRAME_WIDTH,
+    M_CLASS,
     M_DROP,
     M_FREE,
+    M_FRESH,
     M_HEX,
     M_NAME,
     M_NEXT,
     M_OUT,
+    M_REACH,
     M_ROW,
     M_SEEN,
     M_SHAPE,
     M_SLOT,
+    M_VIEW,
     intern_frame,
     memo_get,
     memo_key,
@@ -84,12 +88,15 @@ VALUE, ARRAY_FIRST, OBJECT_FIRST, OBJECT_NEXT, KEY, COLON, STRING, ATOM, AFTER, 
 OK, DEAD, MISS, FULL = 1, 0, -1, -2
 
 # Fields of a set of alternatives (FST).
-S_KIND, S_ALT, S_ALTS, S_OUTCOME, S_NAMES, S_NAME_COUNT, S_WORDS, S_SATURATE, S_PREFIX = range(9)
+S_KIND, S_ALT, S_ALTS, S_OUTCOME, S_NAMES, S_NAME_COUNT, S_WORDS, S_SATURATE, S_PREFIX, S_KEYS = range(10)
 FST_WIDTH = 10
 OBJECT_KIND, ARRAY_KIND, ROOT_KIND = 1, 2, 3
+UNIQUE_KIND = 4  # an array of strings that differ: its items are read as an object's names are
 # Fields of an alternative (ALT).
 A_MIN, A_MAX, A_OPEN, A_ALLOWED, A_REQUIRED, A_REQUIRED_COUNT = range(6)
 ALT_WIDTH = 6
+CLOSED, OPEN_ALL, OPEN_SOME = range(3)  # A_OPEN: no free names, all, those of some classes
+VIEWED = 3  # A_OPEN of an array that counts: what it may do is looked up
 # Fields of a slot: the set of alternatives it belongs to, the set of variables its value is read for.
 L_FST, L_VSET, L_NEXT = range(3)
 SLOT_WIDTH = 3
@@ -111,9 +118,12 @@ LITERALS_WIDTH = 2  # fields of a set of literals: its first member, number of m
 # Escapes, in register x: kind | high surrogate << 8 | digits << 20 | value << 24.
 X_NONE, X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW = range(6)
 
-# Register q of a key: low | high << 20 | depth << 40. Register n: name | UTF-8 state << 32 | open << 60.
+# Register q of a key: low | high << 20 | depth << 40. Register n: name | state of its scanner << 24 | open << 60.
 _20 = (1 << 20) - 1
+_24 = (1 << 24) - 1
+_30 = (1 << 30) - 1
 _32 = (1 << 32) - 1
+FREE_BIT = 1 << 30  # marks a free name's outcome among the ways to open a member
 
 
 @njit
@@ -402,9 +412,20 @@ def can_continue(C: Any, stack: int, mode: int, q: int, n: int, digits: int, val
         return string_can_continue(C, q, n, digits, value, high)
     if mode == LITERAL:
         return name_can_continue(C, n, q, -1, digits, value, high)
-    if n >> 60:
-        return 1
     fst = view(C, FRAMES)[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH
+    if n >> 60:
+        state = (n >> 24) & _30
+        if view(C, FST)[fst + S_KEYS] == C[FREE_TEXT_STATE]:
+            return 1
+        found = lookup(C, M_HEX, state, digits | (value << 3) | ((high + 1) << 19))
+        if found < 0:
+            return found
+        words = view(C, WORDS)
+        for i in range(words[found] if found else 0):
+            # Where only few names are left, some of them in use, the escape is not offered: there is a plain spelling.
+            code = free_name_opens(C, stack, words[found + 1 + i], n & _24)
+            if code != 0:
+                return code
     return name_can_continue(C, view(C, FST)[fst + S_NAMES], q, stack, digits, value, high)
 
 
@@ -474,22 +495,36 @@ def pending(C: Any, alternative: int, words: int, seen: int) -> int:
 
 
 @njit
-def alternative_opens(C: Any, alternative: int, words: int, count: int, seen: int, name: int) -> bool:
-    """Whether the object alternative admits a further member: of declared name `name`, or, for -1, of a free name."""
+def has_room(C: Any, alternative: int, words: int, count: int, seen: int) -> bool:
+    """Whether the object alternative has room for a member beyond those that are required."""
+    maximum = view(C, ALT)[alternative + A_MAX]
+    if maximum >= 1 << 60:
+        return True
+    return count + 1 + pending(C, alternative, words, seen) <= maximum
+
+
+@njit
+def alternative_opens(C: Any, alternative: int, words: int, count: int, seen: int, name: int, outcome: int) -> int:
+    """Whether the object alternative admits a further member: 1, 0 or MISS.
+
+    Of declared name `name`, or, for -1, of a free name whose scanner ends with `outcome` (0: of any).
+    """
     alts = view(C, ALT)
     if count + 1 > alts[alternative + A_MAX]:
-        return False
+        return 0
     if name < 0:
-        if alts[alternative + A_OPEN] == 0:
-            return False
+        if alts[alternative + A_OPEN] == CLOSED:
+            return 0
+        if alts[alternative + A_OPEN] == OPEN_SOME and outcome > 0:
+            admitted = lookup(C, M_CLASS, alternative // ALT_WIDTH, outcome)
+            if admitted != 1:
+                return admitted
     else:
         if not has_bit(C, WORDS, alts[alternative + A_ALLOWED], name):
-            return False
+            return 0
         if alts[alternative + A_REQUIRED_COUNT] and has_bit(C, WORDS, alts[alternative + A_REQUIRED], name):
-            return True
-    if alts[alternative + A_MAX] >= 1 << 60:
-        return True
-    return count + 1 + pending(C, alternative, words, seen) <= alts[alternative + A_MAX]
+            return 1
+    return 1 if has_room(C, alternative, words, count, seen) else 0
 
 
 @njit
@@ -520,15 +555,60 @@ def key_opens(C: Any, frame: int, name: int) -> bool:
         return False
     at = sets[fst + S_ALT]
     for _ in range(sets[fst + S_ALTS]):
-        if alternative_opens(C, at, words, frames[base + F_COUNT], seen, name):
+        if alternative_opens(C, at, words, frames[base + F_COUNT], seen, name, 0) == 1:
             return True
         at += ALT_WIDTH
     return False
 
 
 @njit
-def drop_for_key(C: Any, fst: int, count: int, seen: int, name: int) -> int:
-    """The alternatives that admit a further member `name` (-1: free, -2: any); 0 for none, or a negative code."""
+def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
+    """Whether a free name of the object frame can be completed: 1, 0 or MISS.
+
+    `state` is where its scanner stands and `name` what has been read of it.
+    """
+    frames = view(C, FRAMES)
+    base = frame * FRAME_WIDTH
+    fst = frames[base + F_STATE] * FST_WIDTH
+    sets = view(C, FST)
+    alts = view(C, ALT)
+    at = sets[fst + S_ALT]
+    for _ in range(sets[fst + S_ALTS]):
+        if alts[at + A_OPEN] != CLOSED and has_room(
+            C, at, sets[fst + S_WORDS], frames[base + F_COUNT], frames[base + F_SEEN]
+        ):
+            if alts[at + A_OPEN] == OPEN_ALL:
+                return 1
+            reach = lookup(C, M_REACH, at // ALT_WIDTH, state)
+            if reach == 2 and is_used_prefix(C, frames[base + F_FREE], name):
+                reach = lookup(C, M_FRESH, frame, name)
+            if reach != 0:
+                return MISS if reach < 0 else 1
+        at += ALT_WIDTH
+    return 0
+
+
+@njit
+def is_used_prefix(C: Any, free: int, name: int) -> bool:
+    """Whether some free name in use begins with `name`."""
+    names = view(C, NAMES)
+    while free != 0:
+        pair = memo_get(C, memo_key(M_FREE, free, _32))
+        at = pair & _32
+        while at > name:  # a name has a greater number than what it begins with
+            at = names[at] >> 8
+        if at == name:
+            return True
+        free = pair >> 32
+    return False
+
+
+@njit
+def drop_for_key(C: Any, fst: int, count: int, seen: int, name: int, outcome: int) -> int:
+    """The alternatives that admit a further member; 0 for none, or a negative code.
+
+    `name` is a declared name, -1 for a free one whose scanner ends with `outcome`, -2 for any name.
+    """
     sets = view(C, FST)
     while fst > 0:
         base = fst * FST_WIDTH
@@ -537,10 +617,12 @@ def drop_for_key(C: Any, fst: int, count: int, seen: int, name: int) -> int:
         failing = -1
         for i in range(sets[base + S_ALTS]):
             if name == -2:
-                fine = alternative_continues(C, at, sets[base + S_NAME_COUNT], words, count, seen)
+                fine = 1 if alternative_continues(C, at, sets[base + S_NAME_COUNT], words, count, seen) else 0
             else:
-                fine = alternative_opens(C, at, words, count, seen, name)
-            if not fine:
+                fine = alternative_opens(C, at, words, count, seen, name, outcome)
+            if fine < 0:
+                return fine
+            if fine == 0:
                 failing = i
                 break
             at += ALT_WIDTH
@@ -573,7 +655,7 @@ def key_start(C: Any, frame: int) -> int:
     count = view(C, FST)[fst + S_NAME_COUNT]
     n = 0
     if key_opens(C, frame, -1):
-        n = (1 << 60) | (C[FREE_TEXT_STATE] << 32)
+        n = (1 << 60) | (view(C, FST)[fst + S_KEYS] << 24)
     else:
         found = False
         for i in range(count):
@@ -583,6 +665,24 @@ def key_start(C: Any, frame: int) -> int:
         if not found:
             return DEAD
     return emit(C, frame, KEY, pack_key(0, count, 0), 0, n)
+
+
+@njit
+def add_byte(C: Any, name: int, byte: int) -> int:
+    """The number of a free name with one more byte, or FULL. Numbers grow along a name."""
+    key = memo_key(M_NAME, 0, (name << 8) | byte)
+    found = memo_get(C, key)
+    if found >= 0:
+        return found
+    found = C[N_NAMES]
+    if found >= C[LENGTHS + NAMES]:
+        C[FULL_TABLE] = NAMES
+        return FULL
+    if not memo_set(C, key, found):
+        return FULL
+    view(C, NAMES)[found] = (name << 8) | byte
+    C[N_NAMES] = found + 1
+    return found
 
 
 @njit
@@ -639,20 +739,20 @@ def key_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
     first = view(C, FST)[fst + S_NAMES]
     q = narrow(C, first, q, byte)
     if n >> 60:
-        u = successor(C, (n >> 32) & 0xFFFF, byte)
-        if u <= 0:
-            return u
-        key = memo_key(M_NAME, 0, ((n & ((1 << 24) - 1)) << 8) | byte)
-        name = memo_get(C, key)
-        if name < 0:
-            name = C[N_NAMES]
-            if name >= C[LENGTHS + NAMES] or not memo_set(C, key, name):
-                if name >= C[LENGTHS + NAMES]:
-                    C[FULL_TABLE] = NAMES
+        state = successor(C, (n >> 24) & _30, byte)
+        if state < 0:
+            return state
+        if state > 0:
+            name = add_byte(C, n & _24, byte)
+            if name < 0:
                 return FULL
-            view(C, NAMES)[name] = ((n & ((1 << 24) - 1)) << 8) | byte
-            C[N_NAMES] = name + 1
-        return emit(C, stack, KEY, q, 0, name | (u << 32) | (1 << 60))
+            code = 1
+            if view(C, FST)[fst + S_KEYS] != C[FREE_TEXT_STATE]:
+                code = free_name_opens(C, stack, state, name)
+            if code == 1:
+                return emit(C, stack, KEY, q, 0, name | (state << 24) | (1 << 60))
+            if code < 0:
+                return code
     for i in range(q & _20, (q >> 20) & _20):
         if key_opens(C, stack, i):
             return emit(C, stack, KEY, q, 0, 0)
@@ -736,34 +836,40 @@ def key_end(C: Any, stack: int, q: int, n: int) -> int:
     free = frames[base + F_FREE]
     words = sets[fst * FST_WIDTH + S_WORDS]
     count = frames[base + F_COUNT]
+    outcome = 0
     if name >= 0:
         if is_seen(C, seen, words, name):
             return DEAD
     else:
-        if n >> 60 == 0 or (n >> 32) & 0xFFFF != C[FREE_TEXT_STATE]:
+        if n >> 60 == 0:
             return DEAD
-        if free_contains(C, free, n & _32):
+        outcome = view(C, STATE)[((n >> 24) & _30) * STATE_WIDTH + Q_OUTCOME]
+        if outcome == 0 or free_contains(C, free, n & _24):
             return DEAD
-    fst = drop_for_key(C, fst, count, seen, name)
+    fst = drop_for_key(C, fst, count, seen, name, outcome)
     if fst <= 0:
         return fst
-    slot = lookup(C, M_SLOT, fst, name + 1)
-    if slot <= 0:
-        return slot
+    state = fst
+    mode = AFTER
+    if sets[fst * FST_WIDTH + S_KIND] == OBJECT_KIND:
+        mode = COLON
+        state = lookup(C, M_SLOT, fst, name + 1 if name >= 0 else FREE_BIT | outcome)
+        if state <= 0:
+            return state
     if name >= 0:
         seen = add_seen(C, seen, words, name)
         if seen < 0 and words > 1:
             return FULL
     else:
-        free = free_add(C, free, n & _32)
+        free = free_add(C, free, n & _24)
         if free < 0:
             return FULL
     if count < sets[fst * FST_WIDTH + S_SATURATE]:
         count += 1
-    frame = intern_frame(C, frames[base + F_PARENT], slot, count, seen, free, frames[base + F_DEPTH])
+    frame = intern_frame(C, frames[base + F_PARENT], state, count, seen, free, frames[base + F_DEPTH])
     if frame < 0:
         return FULL
-    return emit(C, frame, COLON, 0, 0, 0)
+    return emit(C, frame, mode, 0, 0, 0)
 
 
 # The free names of an object: a list, the newest first. FREE entries are stored in the memo twice, by content and as
@@ -811,7 +917,14 @@ def open_item(C: Any, stack: int, x: int) -> int:
         at = sets[fst * FST_WIDTH + S_ALT]
         failing = -1
         for i in range(sets[fst * FST_WIDTH + S_ALTS]):
-            if count >= alts[at + A_MAX]:
+            if alts[at + A_OPEN] == VIEWED:
+                can = lookup(C, M_VIEW, at // ALT_WIDTH, count)
+                if can < 0:
+                    return can
+                fine = can & 2 != 0
+            else:
+                fine = count < alts[at + A_MAX]
+            if not fine:
                 failing = i
                 break
             at += ALT_WIDTH
@@ -882,7 +995,12 @@ def close(C: Any, stack: int, kind: int) -> int:
         failing = -1
         for i in range(sets[fst * FST_WIDTH + S_ALTS]):
             fine = alts[at + A_MIN] <= count <= alts[at + A_MAX]
-            if fine and kind == OBJECT_KIND:
+            if kind == ARRAY_KIND and alts[at + A_OPEN] == VIEWED:
+                can = lookup(C, M_VIEW, at // ALT_WIDTH, count)
+                if can < 0:
+                    return can
+                fine = can & 1 != 0
+            if fine and kind != ARRAY_KIND:
                 fine = pending(C, at, sets[fst * FST_WIDTH + S_WORDS], frames[base + F_SEEN]) == 0
             if not fine:
                 failing = i
@@ -929,7 +1047,8 @@ def open_value(C: Any, stack: int, byte: int) -> int:
         frame = intern_frame(C, stack, start, 0, 0, 0, depth)
         if frame < 0:
             return FULL
-        return emit(C, frame, OBJECT_FIRST if byte == 0x7B else ARRAY_FIRST, 0, 0, 0)
+        first = ARRAY_FIRST if view(C, FST)[start * FST_WIDTH + S_KIND] == ARRAY_KIND else OBJECT_FIRST
+        return emit(C, frame, first, 0, 0, 0)
     if byte != 0x2D and not (0x30 <= byte <= 0x39) and byte != 0x74 and byte != 0x66 and byte != 0x6E:
         return DEAD
     start = start_of(C, stack, V_ATOM)
@@ -944,18 +1063,17 @@ def open_value(C: Any, stack: int, byte: int) -> int:
 @njit
 def after_value(C: Any, stack: int, byte: int) -> int:
     """A byte after a complete member or item that is not whitespace."""
-    if byte == 0x7D:
-        return close(C, stack, OBJECT_KIND)
-    if byte == 0x5D:
-        return close(C, stack, ARRAY_KIND)
-    if byte != 0x2C:
-        return DEAD
     frames = view(C, FRAMES)
     base = stack * FRAME_WIDTH
     fst = frames[base + F_STATE]
-    if view(C, FST)[fst * FST_WIDTH + S_KIND] == ARRAY_KIND:
+    kind = view(C, FST)[fst * FST_WIDTH + S_KIND]
+    if byte == 0x7D or byte == 0x5D:
+        return close(C, stack, kind) if (byte == 0x7D) == (kind == OBJECT_KIND) else DEAD
+    if byte != 0x2C:
+        return DEAD
+    if kind == ARRAY_KIND:
         return open_item(C, stack, 0)
-    to = drop_for_key(C, fst, frames[base + F_COUNT], frames[base + F_SEEN], -2)
+    to = drop_for_key(C, fst, frames[base + F_COUNT], frames[base + F_SEEN], -2, 0)
     if to <= 0:
         return to
     if to != fst:
@@ -987,7 +1105,9 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
             if mode == STRING:
                 inside = view(C, STATE)[q * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
             else:
-                inside = mode == KEY and n >> 60 and (n >> 32) & 0xFFFF != C[FREE_TEXT_STATE]
+                inside = (
+                    mode == KEY and n >> 60 and view(C, STATE)[((n >> 24) & _30) * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
+                )
             if inside:
                 return DEAD
             code = can_continue(C, stack, mode, q, n, 0, 0, -1)
@@ -1027,7 +1147,7 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
     if mode == OBJECT_FIRST:
         if byte == 0x22:
             return key_start(C, stack)
-        return close(C, stack, OBJECT_KIND) if byte == 0x7D else DEAD
+        return after_value(C, stack, byte) if byte != 0x2C else DEAD
     if mode == OBJECT_NEXT:
         return key_start(C, stack) if byte == 0x22 else DEAD
     if byte == 0x5D:

@@ -10,6 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from constrain.cli.console import errors, one_line
+from constrain.cli.coverage import coverage
 from constrain.errors import ConstrainError
 
 app = typer.Typer(
@@ -86,6 +87,9 @@ def check(
     from constrain.cli.check import run
 
     raise typer.Exit(run(schemas, as_json, narrowings))
+
+
+app.command()(coverage)
 
 
 def main() -> None:

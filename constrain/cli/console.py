@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 
 from rich.console import Console
@@ -14,8 +15,8 @@ def results() -> Console:
 
 
 def errors() -> Console:
-    """Standard error."""
-    return Console(stderr=True, highlight=False)
+    """Standard error as it is now, even where it is redirected later."""
+    return Console(file=sys.stderr, highlight=False)
 
 
 @contextlib.contextmanager

@@ -129,7 +129,8 @@ def run(model_name: str | None, max_new_tokens: int) -> int:
                 answer = ask(
                     model, tokenizer, input_ids, compiled if constrained else None, max_new_tokens=max_new_tokens
                 )
-            answer["problem"] = problem(answer["text"], schema)
+            cut_off = answer["complete"] is False
+            answer["problem"] = f"cut off after {max_new_tokens} tokens" if cut_off else problem(answer["text"], schema)
             answers[constrained].append(answer)
             _show(console, constrained, answer)
     _summary(console, answers, compile_seconds)

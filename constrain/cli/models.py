@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import io
 import os
 import shutil
 import subprocess
@@ -36,17 +37,17 @@ class ModelError(ConstrainError):
 
 
 def cache_folder() -> Path:
-    """`CONSTRAIN_CACHE_DIR`, else `constrain` in `XDG_CACHE_HOME` or in ~/.cache. It may not exist yet."""
-    if explicit := os.environ.get("CONSTRAIN_CACHE_DIR"):
-        return Path(explicit).expanduser()
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg).expanduser() / "constrain"
-    return Path("~/.cache/constrain").expanduser()
+    """The folder for the library's own files (see `user_cache_folder`). It may not exist yet."""
+    from constrain.kernels.jit import user_cache_folder
+
+    folder = user_cache_folder()
+    if folder is None:
+        raise ModelError("there is no home folder to keep the model in; set CONSTRAIN_CACHE_DIR")
+    return folder
 
 
 def load(name: str, device: str = "") -> tuple[Any, Any]:
     """The model and tokenizer of a folder or hub name, or of the demo's model; float32 on a CPU."""
-    os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is imported; progress is shown here in our own way
     import torch
     import transformers
 
@@ -147,7 +148,8 @@ def _convert(gguf: Path, target: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    quantized = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
+    with contextlib.redirect_stderr(io.StringIO()):  # a progress bar that cannot be turned off
+        quantized = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
     config = quantized.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config  # the weights are dense by now; with this entry they could not be saved

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from constrain.engine.shapes import Shapes
+from constrain.engine.shapes import ObjectBranch, Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
 from constrain.grammars.json_schema.inhabit import Inhabitation
@@ -19,7 +19,7 @@ from constrain.grammars.languages.base import Language
 from constrain.kernels import intern
 from constrain.kernels import memory as m
 from constrain.kernels.call import step_callback
-from constrain.kernels.intern import memo_key, new_frame, new_position
+from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
 from constrain.kernels.step import FULL, MISS, RAW, VALUE
 
 DIGIT_LIMIT = 400
@@ -107,12 +107,56 @@ class Automaton:
             value = shapes.scanners.outcome_of(a, b)
         elif kind == intern.M_HEX:
             value = self._escape_successors(a, b)
+        elif kind == intern.M_CLASS:
+            value = shapes.admits_class(a, b)
+        elif kind == intern.M_REACH:
+            value = shapes.reach(a, b)
+        elif kind == intern.M_FRESH:
+            value = self._has_fresh_name(a, b)
+        elif kind == intern.M_VIEW:
+            value = shapes.view(a, b)
         elif kind == intern.M_TABLE:
             value = self.terminals.table(store, a, b)
         else:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
         store.memo(memo_key(kind, a, b), value)
+
+    def name(self, number: int) -> bytes:
+        """The bytes of an interned name."""
+        names = self.store.tables[m.NAMES]
+        out = bytearray()
+        while number:
+            entry = int(names[number])
+            out.append(entry & 0xFF)
+            number = entry >> 8
+        return bytes(reversed(out))
+
+    def free_names(self, free: int) -> list[bytes]:
+        """The free names of a list of them."""
+        out = []
+        while free:
+            pair = int(memo_value(self.address, memo_key(intern.M_FREE, free, (1 << 32) - 1)))
+            out.append(self.name(pair & 0xFFFFFFFF))
+            free = pair >> 32
+        return out
+
+    def _has_fresh_name(self, frame: int, name: int) -> int:
+        """Whether an object has a free name left that begins with `name` and is not in use."""
+        _, state, _, _, free, _ = self.store.tables[m.FRAMES][frame * FRAME_WIDTH :][:FRAME_WIDTH].tolist()
+        shape, live = self.shapes.sets[state]
+        used = set(self.free_names(free))
+        prefix = self.name(name)
+        at = shape.keys
+        for byte in prefix:
+            at = int(self.shapes.scanners.row(at)[byte])
+
+        def wanted(outcome: int) -> bool:
+            members = self.shapes.key_class(outcome)
+            return any(members in branch.free for i in live if isinstance(branch := shape.branches[i], ObjectBranch))
+
+        declared = {n.encode() for n in shape.names}
+        return int(any(t not in used and t not in declared for t in self.shapes.scanners.texts(at, wanted, prefix)))
 
     def _escape_successors(self, state: int, packed: int) -> int:
         """The states after a code point whose \\u spelling begins as packed; an offset in WORDS, 0 for none."""

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 from heapq import nsmallest
+from itertools import islice
 
 from constrain.engine.automaton import Automaton
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
+from constrain.grammars.json_schema.members import FreeSome
 from constrain.grammars.json_schema.normal import Variable
 from constrain.grammars.json_schema.text_distance import Spelling, text_distance
 from constrain.kernels import memory as m
 from constrain.kernels import step as s
-from constrain.kernels.intern import FRAME_WIDTH, M_FREE, POS_WIDTH, memo_key, memo_value
+from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH
 
 _20 = (1 << 20) - 1
-_32 = (1 << 32) - 1
+_24 = (1 << 24) - 1
+_30 = (1 << 30) - 1
 _Key = int | bytes | None
 
 
@@ -65,12 +68,12 @@ class _Measure:
 
     def _rest_of(self, number: int) -> list[float]:
         frame = _Frame(self._a, number)
-        owner, vset, mapping = self._shapes.slots[frame.state]
-        shape, live = self._shapes.sets[owner]
+        owner, vset, ways = self._shapes.slots[frame.state]
+        shape, _ = self._shapes.sets[owner]
         out = [math.inf] * len(self._shapes.vsets[vset])
         if shape.kind == s.ROOT_KIND:
             return [0.0] * len(out)
-        for i, variable in zip(live, mapping, strict=True):
+        for variable, i in ways:
             out[variable] = min(out[variable], self.finish(frame, shape, i, None, after_value=True))
         return out
 
@@ -82,9 +85,10 @@ class _Measure:
         branch = shape.branches[index]
         above = self.rest(frame.parent)[branch.variable]
         if isinstance(branch, ArrayBranch):
-            parts = [
-                self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)
-            ]
+            if branch.items is not None:
+                rest = branch.items.finish(branch.state, frame.count, self._shortest)
+                return rest - (0 if after_value or not rest else 1) + 1 + above
+            parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
         else:
             parts = self._missing(frame, shape, branch, key)
         commas = len(parts) if after_value else max(0, len(parts) - 1)
@@ -101,46 +105,55 @@ class _Measure:
         """Bytes of each member that the object still needs, the one with the name `key` taken as written."""
         unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]
         parts = [self._member(shape, branch, i) for i in unseen if branch.required >> i & 1]
+        for some in branch.pending:
+            parts.append(min(self._free_members(frame, shape, branch, key, 1, some), default=math.inf))
         count = frame.count + (key is not None)
         extra = branch.alternative.minimum - count - len(parts)
         if extra > 0:
             options = [self._member(shape, branch, i) for i in unseen if branch.allowed & ~branch.required & 1 << i]
-            if branch.additional is not None:
-                taken = self._taken(frame, shape)
-                if isinstance(key, bytes):
-                    taken.append(key)
-                value = self._shortest(branch.additional)
-                options += [n + 3 + value for n in free_names(taken, extra, self._spelling)]
+            options += self._free_members(frame, shape, branch, key, extra)
             parts += nsmallest(extra, options)
         return parts
+
+    def _free_members(
+        self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: _Key, count: int, some: FreeSome | None = None
+    ) -> list[float]:
+        """Bytes of up to `count` new members with a free name of each class; those only that serve `some`, if given."""
+        out: list[float] = []
+        for members, value in branch.free.items():
+            if some is not None:
+                if members not in some.classes:
+                    continue
+                value |= some.value
+            bytes_of_names = self._new_names(frame, shape, members, key, count)
+            out += [n + 2 + self._value_bytes(shape, value) for n in bytes_of_names]
+        return out
+
+    def _new_names(self, frame: _Frame, shape: Shape, members: frozenset[int], key: _Key, count: int) -> list[int]:
+        """Bytes of the shortest free names of a class that are not in use."""
+        taken = self._taken(frame, shape) + ([key] if isinstance(key, bytes) else [])
+        assert shape.members is not None
+        if not shape.members.components:
+            return free_names(taken, count, self._spelling)
+        used = set(taken)
+        texts = self._shapes.scanners.texts(shape.keys, lambda o: self._shapes.key_class(o) == members, b"")
+        fresh = (sum(self._spelling[b] for b in t) for t in texts if t not in used)
+        return list(islice(fresh, count))
 
     def _member(self, shape: Shape, branch: ObjectBranch, name: int) -> float:
         """Bytes of a member with a declared name."""
         part = branch.values[name]
-        return math.inf if part is None else key_bytes(shape.names[name], self._spelling) + 1 + self._shortest(part)
+        if part is None:
+            return math.inf
+        return key_bytes(shape.names[name], self._spelling) + self._value_bytes(shape, part)
+
+    def _value_bytes(self, shape: Shape, value: Variable) -> float:
+        """Bytes of a colon and a value; none for the strings of an array, which are read as names are."""
+        return 0 if shape.kind == s.UNIQUE_KIND else 1 + self._shortest(value)
 
     def _taken(self, frame: _Frame, shape: Shape) -> list[bytes]:
         """Names that a new free member cannot have: the declared ones, and the free ones in use."""
-        return [n.encode() for n in shape.names] + self._free_names(frame)
-
-    def _free_names(self, frame: _Frame) -> list[bytes]:
-        out = []
-        free = frame.free
-        while free:
-            pair = memo_value(self._a.address, memo_key(M_FREE, free, _32))
-            out.append(self._name(pair & _32))
-            free = pair >> 32
-        return out
-
-    def _name(self, number: int) -> bytes:
-        """The bytes of an interned name."""
-        names = self._a.store.tables[m.NAMES]
-        out = bytearray()
-        while number:
-            entry = int(names[number])
-            out.append(entry & 0xFF)
-            number = entry >> 8
-        return bytes(reversed(out))
+        return [n.encode() for n in shape.names] + self._a.free_names(frame.free)
 
     def value(self, stack: int) -> float:
         """Bytes of a value and everything after it, before its first byte."""
@@ -215,9 +228,7 @@ class _Measure:
             if not frame.has_seen(shape, i):
                 cost = self._member(shape, branch, i)
                 best = min(best, cost + self.finish(frame, shape, index, i, after_value=True))
-        if branch.additional is not None:
-            name = free_names(self._taken(frame, shape), 1, self._spelling)[0]
-            cost = name + 3 + self._shortest(branch.additional)
+        for cost in self._free_members(frame, shape, branch, None, 1):
             best = min(best, cost + self.finish(frame, shape, index, None, after_value=True))
         return best
 
@@ -234,9 +245,10 @@ class _Measure:
                 part = branch.values[name]
                 if part is None or frame.has_seen(shape, name) or not self._fits(frame, shape, branch, name):
                     continue
-                cost = _spell(shape.names[name].encode(), depth, x, self._spelling) + 2 + self._shortest(part)
+                cost = _spell(shape.names[name].encode(), depth, x, self._spelling) + 1
+                cost += self._value_bytes(shape, part)
                 best = min(best, cost + self.finish(frame, shape, i, name, after_value=True))
-            if n >> 60 and branch.additional is not None and self._fits(frame, shape, branch, b""):
+            if n >> 60 and branch.free and self._fits(frame, shape, branch, b""):
                 best = min(best, self._free_key(frame, shape, i, branch, x, n))
         return best
 
@@ -252,18 +264,53 @@ class _Measure:
 
     def _free_key(self, frame: _Frame, shape: Shape, index: int, branch: ObjectBranch, x: int, n: int) -> float:
         """Inside a name that may become a free one."""
-        assert branch.additional is not None
-        prefix = self._name(n & ((1 << 24) - 1))
-        utf8 = (n >> 32 & 0xFFFF) - self._shapes.scanners.free_text_start
-        begun = self._shapes.scanners.free_text_distance[utf8]
+        prefix = self._a.name(n & _24)
+        state = n >> 24 & _30
+        scanners = self._shapes.scanners
+        assert shape.members is not None
+        if shape.members.components:
+            return self._classed_key(frame, shape, index, branch, x, state, prefix)
+        begun = scanners.free_text_distance[state - scanners.free_text_start]
         if x != s.X_NONE:
             begun, prefix = min(cost for cost, _ in _escape_ends(x)), prefix + b"\0"
         elif begun:
             prefix += b"\0" * begun
         added = free_names(self._taken(frame, shape), 1, self._spelling, prefix)[0]
         name = prefix + b"\0" * added
-        cost = begun + added + 2 + self._shortest(branch.additional)
-        return cost + self.finish(frame, shape, index, name, after_value=True)
+        return begun + added + 1 + self._after_free_name(frame, shape, index, branch, frozenset(), name)
+
+    def _classed_key(
+        self, frame: _Frame, shape: Shape, index: int, branch: ObjectBranch, x: int, state: int, prefix: bytes
+    ) -> float:
+        scanners = self._shapes.scanners
+        starts = [(0, state, prefix)]
+        if x != s.X_NONE:
+            starts = [
+                (cost, to, prefix + b"\0")
+                for cost, ranges in _escape_ends(x)
+                for to in scanners.successors(state, ranges)
+            ]
+        used = set(self._taken(frame, shape))
+        best = math.inf
+        for members in branch.free:
+            for cost, at, text in starts:
+                if not scanners.reach(at, lambda o: self._shapes.key_class(o) == members):  # noqa: B023 - used at once
+                    continue
+                texts = scanners.texts(at, lambda o: self._shapes.key_class(o) == members, text)  # noqa: B023
+                name = next((t for t in texts if t not in used), None)
+                if name is not None:
+                    added = sum(self._spelling[b] for b in name[len(text) :])
+                    rest = self._after_free_name(frame, shape, index, branch, members, name)
+                    best = min(best, cost + added + 1 + rest)
+        return best
+
+    def _after_free_name(
+        self, frame: _Frame, shape: Shape, index: int, branch: ObjectBranch, members: frozenset[int], name: bytes
+    ) -> float:
+        value = branch.free.get(members)
+        if value is None:
+            return math.inf
+        return self._value_bytes(shape, value) + self.finish(frame, shape, index, name, after_value=True)
 
 
 def _escape_ends(x: int) -> list[tuple[int, list[tuple[int, int]]]]:

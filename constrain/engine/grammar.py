@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
+from constrain.grammars.json_schema.enforceable import check_enforceable
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
-from constrain.grammars.json_schema.load import load
+from constrain.grammars.json_schema.load import NOT_YET, load
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.base import Language
 from constrain.grammars.regex import PatternError, full_language, parse
@@ -51,6 +53,7 @@ class Grammar:
         if pattern is None:
             forms = NormalForm(document)
             inhabitation = Inhabitation(forms)
+            check_enforceable(document, forms)
             inhabitation.require(forms.root)
             self._prepared.append((forms, inhabitation))
 
@@ -130,25 +133,35 @@ def json_schema(
         raise ValueError(f'property_order must be "any", not {property_order!r}')
     if on_unsupported not in ("error", "warn"):
         raise ValueError(f'on_unsupported must be "error" or "warn", not {on_unsupported!r}')
-    document = load(schema, on_unsupported=on_unsupported, closed_objects=closed_objects)
-    for subschema in document.subschemas:
-        if subschema.pattern is not None:
-            _check_pattern(document, subschema, on_unsupported)
-    return Grammar(document, whitespace=whitespace == "bounded")
+    left_out = NOT_YET
+    while True:
+        document = load(schema, on_unsupported=on_unsupported, closed_objects=closed_objects, not_yet=left_out)
+        try:
+            for subschema in document.subschemas:
+                for keyword, pattern in _patterns(subschema):
+                    _check_pattern(subschema.pointer, keyword, pattern)
+            return Grammar(document, whitespace=whitespace == "bounded")
+        except UnsupportedSchemaError as error:
+            # What only lowering can tell is left out everywhere, by loading once more without it.
+            if on_unsupported == "error" or not error.keyword or error.keyword in left_out:
+                raise
+            left_out = left_out | {error.keyword}
 
 
-def _check_pattern(document: SchemaDocument, subschema: Subschema, on_unsupported: str) -> None:
-    assert subschema.pattern is not None
+def _patterns(subschema: Subschema) -> Iterator[tuple[str, str]]:
+    if subschema.pattern is not None:
+        yield "pattern", subschema.pattern
+    for pattern, _ in subschema.pattern_properties:
+        yield "patternProperties", pattern
+
+
+def _check_pattern(pointer: str, keyword: str, pattern: str) -> None:
     try:
-        parse(subschema.pattern)
+        parse(pattern)
     except PatternError as error:
-        reason = f"in {subschema.pattern!r} at {error.position}: {error.reason}"
-        if error.kind == "invalid":
-            raise InvalidSchemaError(subschema.pointer, "pattern", reason) from error
-        if on_unsupported == "error":
-            raise UnsupportedSchemaError(subschema.pointer, "pattern", reason) from error
-        document.unenforced.append(Unenforced(subschema.pointer, "pattern", reason))
-        subschema.pattern = None
+        reason = f"in {pattern!r} at {error.position}: {error.reason}"
+        kind = InvalidSchemaError if error.kind == "invalid" else UnsupportedSchemaError
+        raise kind(pointer, keyword, reason) from error
 
 
 def regex(pattern: str) -> Grammar:

@@ -6,19 +6,20 @@ strings of the grammar. What a completed text means is its *outcome*, the set of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from constrain.engine.store import Store
-from constrain.grammars.json_schema.inhabit import text_language
 from constrain.grammars.json_schema.normal import AtomAlternatives, StringAlternative
+from constrain.grammars.json_schema.texts import text_language
 from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, TextLanguage
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
-from constrain.kernels.step import BOUNDARY, COUNTED, HAS_NEXT, LITERAL_BIT, LITERALS_WIDTH, Q_FLAGS, Q_LOOP, SIMPLE, STATE_WIDTH, UNIVERSAL
+from constrain.kernels.step import BOUNDARY, COUNTED, HAS_NEXT, LITERAL_BIT, LITERALS_WIDTH, Q_FLAGS, Q_LOOP, Q_OUTCOME, SIMPLE, STATE_WIDTH, UNIVERSAL
 from constrain.kernels.terminal import FIRST_BYTES, NO_CLASS, SECOND_BYTES
 
 _UNBOUNDED = 1 << 60
@@ -268,6 +269,65 @@ class Scanners:
         parts = [(language, language.start, tuple(dict.fromkeys(es))) for language, es in by_language.items()]
         return self._text_state(parts) if parts else 0
 
+    def key_start(self, languages: tuple[TextLanguage, ...]) -> int:
+        """The state in which a free name begins that is told apart by these languages.
+
+        The outcome at its end is 1 for the first bit, and bit 1 + i for the i-th language.
+        """
+        parts: list[TextPart] = [(FREE_TEXT, FREE_TEXT.start, (Entry(0, _UNBOUNDED, 0),))]
+        for i, language in enumerate(languages):
+            if language.start:
+                parts.append((language, language.start, (Entry(0, _UNBOUNDED, i + 1),)))
+        return self._text_state(parts)
+
+    def reach(self, start: int, wanted: Callable[[int], bool]) -> int:
+        """How a text can go on from a string state to end with a wanted outcome: 0 not, 1 without end, 2 in few ways."""
+        edges, useful = self._useful(start, wanted)
+        if start not in useful:
+            return 0
+        waiting = {state: len(edges[state] & useful) for state in useful}
+        ready = [state for state, n in waiting.items() if n == 0]
+        back = _reversed(edges)
+        done = 0
+        while ready:
+            done += 1
+            for source in back.get(ready.pop(), set()) & useful:
+                waiting[source] -= 1
+                if waiting[source] == 0:
+                    ready.append(source)
+        return 1 if done < len(useful) else 2
+
+    def _useful(self, start: int, wanted: Callable[[int], bool]) -> tuple[dict[int, set[int]], set[int]]:
+        """The successors of all states that can follow `start`, and those from which a wanted outcome can follow."""
+        order, seen = [start], {start}
+        edges: dict[int, set[int]] = {}
+        for state in order:
+            edges[state] = set(self.row(state).tolist()) - {0}
+            order += [to for to in edges[state] - seen]
+            seen |= edges[state]
+        outcomes = self._store.tables[m.STATE][Q_OUTCOME::STATE_WIDTH].tolist()
+        useful = {state for state in order if outcomes[state] and wanted(outcomes[state])}
+        back = _reversed(edges)
+        todo = list(useful)
+        while todo:
+            for source in back.get(todo.pop(), ()):
+                if source not in useful:
+                    useful.add(source)
+                    todo.append(source)
+        return edges, useful
+
+    def texts(self, state: int, wanted: Callable[[int], bool], prefix: bytes) -> Iterator[bytes]:
+        """The texts that end with a wanted outcome, shortest first, with `prefix` read to get to the state."""
+        _, useful = self._useful(state, wanted)
+        queue = deque([(state, prefix)] if state in useful else [])
+        while queue:
+            at, text = queue.popleft()
+            outcome = int(self._store.tables[m.STATE][at * STATE_WIDTH + Q_OUTCOME])
+            if outcome and wanted(outcome):
+                yield text
+            row = self.row(at)
+            queue.extend((int(row[b]), text + bytes((b,))) for b in np.nonzero(row)[0].tolist() if int(row[b]) in useful)
+
     def _literals(self, alternatives: list[tuple[int, StringAlternative]]) -> int:
         bits: dict[bytes, int] = {}
         for variable, a in alternatives:
@@ -410,6 +470,14 @@ class Scanners:
     def atom_parts(self, number: int) -> tuple[AtomPart, ...]:
         """The components of an atom or raw state."""
         return self._atoms[number]
+
+
+def _reversed(edges: dict[int, set[int]]) -> dict[int, set[int]]:
+    back: dict[int, set[int]] = {}
+    for state, targets in edges.items():
+        for to in targets:
+            back.setdefault(to, set()).add(state)
+    return back
 
 
 def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:

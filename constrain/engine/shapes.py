@@ -5,27 +5,40 @@ decides (which names were seen, how many items there are) is kept once, in the f
 not. So the state of a frame is a set of alternatives, a member's value is read for the set of variables that they ask
 of it (a *slot*), and its outcome, the subset that it satisfied, says which of them survive. This is the determinisation
 of visibly pushdown automata (Alur and Madhusudan, 2004), done when a set is met for the first time.
+
+An alternative may read the same value in several ways, each leading to another alternative: a member that may serve a
+demand for some member or not, an item that may count or not. Then all of them go on side by side.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.json_schema.inhabit import Inhabitation
+from constrain.grammars.json_schema.items import Items, State
+from constrain.grammars.json_schema.members import FreeSome, Members, as_names
 from constrain.grammars.json_schema.normal import ArrayAlternative, NormalForm, ObjectAlternative, Variable
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
+    ALT_WIDTH,
     ARRAY_KIND,
+    CLOSED,
+    FREE_BIT,
     FST_WIDTH,
     OBJECT_KIND,
+    OPEN_ALL,
+    OPEN_SOME,
     ROOT_KIND,
     SLOT_WIDTH,
+    UNIQUE_KIND,
     V_ARRAY,
     V_ATOM,
     V_OBJECT,
     V_STRING,
+    VIEWED,
     VSET_WIDTH,
 )
 
@@ -39,30 +52,47 @@ class ObjectBranch:
     variable: int
     alternative: ObjectAlternative
     values: tuple[Variable | None, ...]  # by number of declared name; None: not admitted
-    additional: Variable | None
+    free: dict[frozenset[int], Variable]  # by class of free names
     allowed: int  # bit masks over declared names
     required: int
+    pending: tuple[FreeSome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayBranch:
-    """An array alternative on behalf of one variable of the set, with the largest length that can be reached."""
+    """An array alternative on behalf of one variable of the set, with the largest length that can be reached.
+
+    Where items are counted or must differ, `items` knows the moves and `state` is where they stand.
+    """
 
     variable: int
     alternative: ArrayAlternative
     longest: int
+    items: Items | None = None
+    state: State = State(())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shape:
-    """All alternatives of a set of variables for objects or for arrays."""
+    """All alternatives of a set of variables for objects or for arrays; more are added as their states are met."""
 
     kind: int
-    names: tuple[str, ...]
-    first_name: int
-    prefix: int
-    saturation: int
-    branches: tuple[ObjectBranch, ...] | tuple[ArrayBranch, ...]
+    names: tuple[str, ...] = ()
+    first_name: int = 0
+    prefix: int = 0
+    saturation: int = 1
+    branches: list[ObjectBranch | ArrayBranch] = field(default_factory=list)
+    members: Members | None = None
+    keys: int = 0  # state of the scanner in which a free name begins
+    numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
+
+    def number(self, key: object, branch: ObjectBranch | ArrayBranch) -> int:
+        """The number of a branch, which is added under `key` if it is new."""
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.branches)
+            self.branches.append(branch)
+        return found
 
 
 class Shapes:
@@ -77,12 +107,14 @@ class Shapes:
         self._vset_numbers: dict[tuple[Variable, ...], int] = {}
         self.sets: list[tuple[Shape, tuple[int, ...]]] = []  # number -> shape and its live branches
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
-        self.slots: list[tuple[int, int, tuple[int, ...]]] = []  # set, number of variable set, variable by live branch
-        self._root_shape = Shape(ROOT_KIND, (), 0, 0, 0, ())
-        self._add_set(self._root_shape, ())  # number 0 is "none"
-        root = self._set_numbers[id(self._root_shape), (0,)] = self._add_set(self._root_shape, (0,))
+        self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
+        # set, number of variable set, and the ways to go on: (position in the set, branch)
+        self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
+        root_shape = Shape(ROOT_KIND)
+        self._add_set(root_shape, ())  # number 0 is "none"
+        root = self._add_set(root_shape, (0,))
         self._add_slot(0, self.vset((forms.root,)), ())
-        self.root_slot = self._add_slot(root, self.vset((forms.root,)), (0,))
+        self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
 
     # ---- numbering ---------------------------------------------------------------------------------------------------
 
@@ -103,13 +135,15 @@ class Shapes:
             self._store.append(m.VSET, (-1,) * VSET_WIDTH, fill=-1)
         return found
 
-    def _add_slot(self, owner: int, vset: int, mapping: tuple[int, ...]) -> int:
+    def _add_slot(self, owner: int, vset: int, ways: tuple[tuple[int, int], ...]) -> int:
         number = len(self.slots)
-        # With one variable to satisfy, a valid value keeps every branch alive.
-        direct = owner if owner and all(v == 0 for v in mapping) else -1
+        direct = -1
+        if owner and all(v == 0 for v, _ in ways):  # one variable to satisfy: a valid value takes all ways
+            shape, _ = self.sets[owner]
+            direct = owner if shape.kind == ROOT_KIND else self._set(shape, tuple(sorted({b for _, b in ways})))
         self._store.append(m.SLOT, (owner, vset, direct))
         assert self._store.used(m.SLOT) == (number + 1) * SLOT_WIDTH
-        self.slots.append((owner, vset, mapping))
+        self.slots.append((owner, vset, ways))
         return number
 
     def _set(self, shape: Shape, live: tuple[int, ...]) -> int:
@@ -126,11 +160,10 @@ class Shapes:
         for i in live:
             if shape.branches:
                 bits |= 1 << shape.branches[i].variable
-        words = _words(len(shape.names))
         alt = self._alternatives(shape, live)
         record = (
-            shape.kind, alt, len(live), self.outcome(bits), shape.first_name, len(shape.names), words,
-            shape.saturation, shape.prefix, 0,
+            shape.kind, alt, len(live), self.outcome(bits), shape.first_name, len(shape.names), _words(len(shape.names)),
+            shape.saturation, shape.prefix, shape.keys,
         )  # fmt: skip
         assert len(record) == FST_WIDTH
         self._store.append(m.FST, record)
@@ -142,16 +175,20 @@ class Shapes:
         words = _words(len(shape.names))
         for i in live if shape.branches else ():
             branch = shape.branches[i]
+            self._rows.append((shape, i))
             if isinstance(branch, ObjectBranch):
                 a = branch.alternative
                 maximum = _UNBOUNDED if a.maximum is None else min(a.maximum, _UNBOUNDED)
                 masks = store.append(m.WORDS, _split(branch.allowed, words) + _split(branch.required, words))
+                is_open = CLOSED if not branch.free else OPEN_SOME if shape.members and shape.members.components else OPEN_ALL
                 records += [
-                    min(a.minimum, _UNBOUNDED), maximum, int(branch.additional is not None), masks, masks + words,
+                    _UNBOUNDED if branch.pending else min(a.minimum, _UNBOUNDED), maximum, is_open, masks, masks + words,
                     branch.required.bit_count(),
                 ]  # fmt: skip
-            else:
+            elif branch.items is None:
                 records += [branch.alternative.minimum, branch.longest, 0, 0, 0, 0]
+            else:
+                records += [0, _UNBOUNDED, VIEWED, 0, 0, 0]
         return store.append(m.ALT, records)
 
     # ---- moves -------------------------------------------------------------------------------------------------------
@@ -164,27 +201,102 @@ class Shapes:
 
     def after(self, slot: int, outcome: int) -> int:
         """The set after a value with this outcome; 0 when no branch survives."""
-        owner, _, mapping = self.slots[slot]
+        owner, _, ways = self.slots[slot]
         bits = self.outcomes[outcome]
-        shape, live = self.sets[owner]
-        rest = tuple(b for b, v in zip(live, mapping, strict=True) if bits >> v & 1)
+        shape, _ = self.sets[owner]
+        rest = tuple(sorted({b for v, b in ways if bits >> v & 1}))
         return self._set(shape, rest) if rest else 0
 
     def slot(self, number: int, which: int) -> int:
-        """The slot for a member (1 + number of its declared name, 0 for a free one) or item (position) of a set."""
+        """The slot for a member or item of a set; 0 where no branch can go on.
+
+        `which` is 1 + the number of a declared name, `FREE_BIT` and the outcome of a free one, or an item's position.
+        """
         shape, live = self.sets[number]
-        asked: list[Variable] = []
+        asked: dict[Variable, list[int]] = {}
         for i in live:
-            branch = shape.branches[i]
-            if isinstance(branch, ObjectBranch):
-                part = branch.values[which - 1] if which else branch.additional
-            else:
-                a = branch.alternative
-                part = a.prefix[which] if which < len(a.prefix) else a.items
+            for target, part in self._ways(shape, i, which):
+                asked.setdefault(part, []).append(target)
+        if not asked:
+            return 0
+        ways = tuple((v, b) for v, branches in enumerate(asked.values()) for b in branches)
+        return self._add_slot(number, self.vset(tuple(asked)), ways)
+
+    def _ways(self, shape: Shape, index: int, which: int) -> list[tuple[int, Variable]]:
+        branch = shape.branches[index]
+        if isinstance(branch, ArrayBranch):
+            return self._item_ways(shape, index, branch, which)
+        if not which & FREE_BIT:
+            part = branch.values[which - 1]
             assert part is not None
-            asked.append(part)
-        variables = tuple(dict.fromkeys(asked))
-        return self._add_slot(number, self.vset(variables), tuple(variables.index(v) for v in asked))
+            return [(index, part)]
+        members = self.key_class(which ^ FREE_BIT)
+        part = branch.free[members]
+        ways = [(index, part)]
+        serving = [k for k, some in enumerate(branch.pending) if members in some.classes]
+        for size in range(1, len(serving) + 1):
+            for chosen in combinations(serving, size):
+                left = tuple(some for k, some in enumerate(branch.pending) if k not in chosen)
+                value = part
+                for k in chosen:
+                    value |= branch.pending[k].value
+                if self.inhabitation.inhabited(value):
+                    ways.append((self._settled(shape, branch, left), value))
+        return ways
+
+    def _settled(self, shape: Shape, branch: ObjectBranch, pending: tuple[FreeSome, ...]) -> int:
+        other = ObjectBranch(
+            branch.variable, branch.alternative, branch.values, branch.free, branch.allowed, branch.required, pending
+        )
+        return shape.number((branch.variable, id(branch.alternative), pending), other)
+
+    def _item_ways(self, shape: Shape, index: int, branch: ArrayBranch, position: int) -> list[tuple[int, Variable]]:
+        a = branch.alternative
+        if branch.items is None:
+            part = a.prefix[position] if position < len(a.prefix) else a.items
+            assert part is not None
+            return [(index, part)]
+        ways = []
+        for state, part in branch.items.moves(branch.state, position):
+            if self.inhabitation.inhabited(part) and self._can_finish(branch.items, state, position + 1):
+                other = ArrayBranch(branch.variable, a, branch.longest, branch.items, state)
+                ways.append((shape.number((branch.variable, id(a), state), other), part))
+        return ways
+
+    def _can_finish(self, items: Items, state: State, count: int) -> bool:
+        return items.finish(state, count, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE) < _INFINITE
+
+    def view(self, row: int, count: int) -> int:
+        """What an array branch with counted items may do after `count` of them: 1 to end, plus 2 to go on."""
+        shape, index = self._rows[row]
+        branch = shape.branches[index]
+        assert isinstance(branch, ArrayBranch)
+        assert branch.items is not None
+        return int(branch.items.may_close(branch.state, count)) + 2 * bool(self._item_ways(shape, index, branch, count))
+
+    # ---- free names --------------------------------------------------------------------------------------------------
+
+    def key_class(self, outcome: int) -> frozenset[int]:
+        """The class of a free name whose scanner ends with this outcome."""
+        bits = self.outcomes[outcome] >> 1
+        return frozenset(i for i in range(bits.bit_length()) if bits >> i & 1)
+
+    def admits_class(self, row: int, outcome: int) -> int:
+        """Whether an object branch admits free names of a class: 1 or 0."""
+        shape, index = self._rows[row]
+        branch = shape.branches[index]
+        assert isinstance(branch, ObjectBranch)
+        return int(self.key_class(outcome) in branch.free)
+
+    def reach(self, row: int, state: int) -> int:
+        """Whether a free name can be completed from a scanner state under an object branch.
+
+        0: it cannot; 1: in infinitely many ways; 2: in finitely many, all of which may be in use.
+        """
+        shape, index = self._rows[row]
+        branch = shape.branches[index]
+        assert isinstance(branch, ObjectBranch)
+        return self.scanners.reach(state, lambda outcome: self.key_class(outcome) in branch.free)
 
     # ---- starts ------------------------------------------------------------------------------------------------------
 
@@ -200,55 +312,68 @@ class Shapes:
             shape = self._object_shape([(i, a) for i, v in enumerate(variables) for a in forms.objects(v)])
         else:
             assert kind == V_ARRAY
-            shape = self._array_shape([(i, a) for i, v in enumerate(variables) for a in forms.arrays(v)])
+            arrays = [(i, a) for i, v in enumerate(variables) for a in forms.arrays(v)]
+            distinct = [(i, o) for i, a in arrays if a.unique and (o := as_names(forms, a)) is not None]
+            if distinct and len(distinct) == len(arrays):
+                shape = self._object_shape(distinct, UNIQUE_KIND)
+            else:
+                shape = self._array_shape(arrays)
         return self._set(shape, tuple(range(len(shape.branches)))) if shape.branches else 0
 
-    def _object_shape(self, alternatives: list[tuple[int, ObjectAlternative]]) -> Shape:
+    def _object_shape(self, alternatives: list[tuple[int, ObjectAlternative]], kind: int = OBJECT_KIND) -> Shape:
         inhabited = self.inhabitation.inhabited
-        declared: dict[str, None] = {}
-        for _, a in alternatives:
-            declared.update(dict.fromkeys(a.properties))
-            declared.update(dict.fromkeys(a.required))
-        names = sorted((n for n in declared if _writable(n)), key=lambda n: n.encode())
-        branches: list[ObjectBranch] = []
-        for variable, a in alternatives:
-            additional = a.additional if a.additional is not None and inhabited(a.additional) else None
-            values: list[Variable | None] = []
-            allowed = required = 0
-            needed = set(a.required)
-            for i, name in enumerate(names):
-                part = a.properties.get(name, additional)
-                if part is not None and part is not additional and not inhabited(part):
-                    part = None
-                values.append(part)
-                if part is not None:
-                    allowed |= 1 << i
-                if name in needed:
-                    required |= 1 << i
-            missing = required & ~allowed or len(needed) > required.bit_count()
-            too_few = additional is None and allowed.bit_count() < a.minimum
-            if missing or too_few or (a.maximum is not None and a.maximum < a.minimum):
-                continue
-            branches.append(ObjectBranch(variable, a, tuple(values), additional, allowed, required))
+        members = Members(self._forms, [a for _, a in alternatives])
+        names = members.names
+        branches: list[ObjectBranch | ArrayBranch] = []
+        for variable, alternative in alternatives:
+            for v in members.variants(alternative):
+                a = v.alternative
+                free = {}
+                for c in members.free:
+                    value = members.free_value(a, c.members)
+                    if value is not None and inhabited(value):
+                        free[c.members] = value
+                some = tuple(s for s in v.some if any(c in free and inhabited(free[c] | s.value) for c in s.classes))
+                values = [self._forms.member(a, name) for name in names]
+                values = [None if part is None or not inhabited(part) else part for part in values]
+                allowed = sum(1 << i for i, part in enumerate(values) if part is not None)
+                needed = set(a.required)
+                required = sum(1 << i for i, name in enumerate(names) if name in needed)
+                if len(some) < len(v.some) or required & ~allowed or len(needed) > required.bit_count():
+                    continue
+                if not free and allowed.bit_count() < a.minimum:
+                    continue
+                maximum = _UNBOUNDED if a.maximum is None else a.maximum
+                if maximum < max(a.minimum, len(needed) + len(some)):
+                    continue
+                branches.append(ObjectBranch(variable, a, tuple(values), free, allowed, required, some))
         bounds = [b.alternative.minimum for b in branches]
         bounds += [b.alternative.maximum for b in branches if b.alternative.maximum is not None]
-        return Shape(OBJECT_KIND, tuple(names), add_names(self._store, [n.encode() for n in names], [0] * len(names)), 0, max([1, *bounds]), tuple(branches))
+        first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+        keys = self.scanners.key_start(members.languages)
+        return Shape(kind, names, first, 0, max([1, *bounds]), branches, members, keys)
 
     def _array_shape(self, alternatives: list[tuple[int, ArrayAlternative]]) -> Shape:
-        branches = []
+        branches: list[ObjectBranch | ArrayBranch] = []
+        prefix = 0
+        bounds = [1]
         for variable, a in alternatives:
+            if a.contains or a.unique:
+                items = Items(self._forms, a)
+                if self._can_finish(items, items.start, 0):
+                    branches.append(ArrayBranch(variable, a, 0, items, items.start))
+                    prefix = max(prefix, _UNBOUNDED if a.maximum is not None else items.bound + 1)
+                    bounds.append(_UNBOUNDED if a.maximum is not None else items.bound + 1)
+                continue
             longest = self.inhabitation.required_length(a)
             if a.minimum <= longest:
                 branches.append(ArrayBranch(variable, a, longest))
-        prefix = max((len(b.alternative.prefix) for b in branches), default=0)
-        bounds = [b.alternative.minimum for b in branches]
-        bounds += [b.longest for b in branches if b.longest < _UNBOUNDED]
-        return Shape(ARRAY_KIND, (), 0, prefix, max([1, prefix, *bounds]), tuple(branches))
+                prefix = max(prefix, len(a.prefix))
+                bounds += [a.minimum, len(a.prefix), *([longest] if longest < _UNBOUNDED else [])]
+        return Shape(ARRAY_KIND, prefix=min(prefix, _UNBOUNDED), saturation=max(bounds), branches=branches)
 
 
-def _writable(name: str) -> bool:
-    """Names with a lone surrogate have no UTF-8 form and are never written."""
-    return not any("\ud800" <= c <= "\udfff" for c in name)
+_INFINITE = float("inf")
 
 
 def _words(names: int) -> int:
@@ -263,3 +388,6 @@ def _split(mask: int, words: int) -> list[int]:
         word = mask >> (64 * i) & 0xFFFFFFFFFFFFFFFF
         out.append(word - (1 << 64) if word >> 63 else word)
     return out
+
+
+assert ALT_WIDTH == 6

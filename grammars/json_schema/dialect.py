@@ -18,39 +18,27 @@ class Dialect:
         name: as people write it.
         identifier: the keyword that gives a subschema a URI.
         specification: name of the draft in the `referencing` library.
+        reference_overrides: whether the siblings of a `$ref`, identifiers among them, are ignored.
+        fragment_identifiers: whether an identifier of the form `#name` is an anchor.
+        integral_fraction: whether 1.0 is an integer.
+        boolean_schemas: whether `true` and `false` are schemas everywhere.
     """
 
     draft: int
     name: str
     identifier: str
     specification: str
-
-    @property
-    def reference_overrides(self) -> bool:
-        """Whether the siblings of a `$ref`, identifiers among them, are ignored."""
-        return self.draft <= 7
-
-    @property
-    def fragment_identifiers(self) -> bool:
-        """Whether an identifier of the form `#name` is an anchor."""
-        return self.draft <= 7
-
-    @property
-    def integral_fraction(self) -> bool:
-        """Whether 1.0 is an integer."""
-        return self.draft > 4
-
-    @property
-    def boolean_schemas(self) -> bool:
-        """Whether `true` and `false` are schemas everywhere."""
-        return self.draft > 4
+    reference_overrides: bool
+    fragment_identifiers: bool
+    integral_fraction: bool = True
+    boolean_schemas: bool = True
 
 
-DRAFT_04 = Dialect(4, "draft 04", "id", "DRAFT4")
-DRAFT_06 = Dialect(6, "draft 06", "$id", "DRAFT6")
-DRAFT_07 = Dialect(7, "draft 07", "$id", "DRAFT7")
-DRAFT_2019_09 = Dialect(2019, "draft 2019-09", "$id", "DRAFT201909")
-DRAFT_2020_12 = Dialect(2020, "draft 2020-12", "$id", "DRAFT202012")
+DRAFT_04 = Dialect(4, "draft 04", "id", "DRAFT4", True, True, integral_fraction=False, boolean_schemas=False)
+DRAFT_06 = Dialect(6, "draft 06", "$id", "DRAFT6", True, True)
+DRAFT_07 = Dialect(7, "draft 07", "$id", "DRAFT7", True, True)
+DRAFT_2019_09 = Dialect(2019, "draft 2019-09", "$id", "DRAFT201909", False, False)
+DRAFT_2020_12 = Dialect(2020, "draft 2020-12", "$id", "DRAFT202012", False, False)
 DIALECTS = (DRAFT_04, DRAFT_06, DRAFT_07, DRAFT_2019_09, DRAFT_2020_12)
 LATEST = DRAFT_2020_12
 

@@ -11,36 +11,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import nsmallest
 
 from constrain.grammars.errors import UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
-from constrain.grammars.json_schema.normal import (
-    ANYTHING,
-    ArrayAlternative,
-    NormalForm,
-    ObjectAlternative,
-    StringAlternative,
-    Variable,
-)
+from constrain.grammars.json_schema.items import Items
+from constrain.grammars.json_schema.members import Members, Variant, as_names
+from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, NormalForm, StringAlternative, Variable
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
-from constrain.grammars.languages.base import TextLanguage
+from constrain.grammars.json_schema.texts import text_language
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.number_constraint import NumberConstraint
-from constrain.grammars.languages.text import FREE_TEXT, intersection, literal_set
-from constrain.grammars.regex import search_language
 
 INFINITE = math.inf
-
-
-def text_language(alternative: StringAlternative) -> TextLanguage:
-    """The texts of a string alternative, its bounds on the number of code points left aside."""
-    if alternative.values is not None:
-        return literal_set(alternative.values)
-    if not alternative.patterns:
-        return FREE_TEXT
-    return intersection(*(search_language(p) for p in alternative.patterns))
+Cost = Callable[[Variable], float]
 
 
 def free_names(taken: Iterable[bytes], count: int, spelling: Spelling, prefix: bytes = b"") -> list[int]:
@@ -73,6 +58,7 @@ class Inhabitation:
         self.spelling = spelling
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
         self._quick: dict[Variable, bool] = {ANYTHING: True}
+        self._settled: dict[Variable, list[tuple[Members, Variant]]] = {}
 
     def shortest(self, variable: Variable) -> float:
         """Bytes of the shortest text of the variable; infinite when it has no value."""
@@ -117,7 +103,7 @@ class Inhabitation:
         types = forms.types(variable)
         if types & ir.STRING:
             for s in forms.strings(variable):
-                if s.values is not None or (not s.patterns and (s.maximum is None or s.minimum <= s.maximum)):
+                if s.values is not None or _is_plain(s):
                     return True
         if types & (ir.NULL | ir.BOOLEAN):
             atoms = forms.atoms(variable)
@@ -140,18 +126,35 @@ class Inhabitation:
         parts: set[Variable] = set()
         types = self._forms.types(variable)
         if types & ir.OBJECT:
-            for o in self._forms.objects(variable):
-                parts.update(p for p in (o.properties.get(r, o.additional) for r in o.required) if p is not None)
+            for members, v in self._variants(variable):
+                o = v.alternative
+                parts.update(p for p in (self._forms.member(o, r) for r in o.required) if p is not None)
+                for some in v.some:
+                    for c in some.classes:
+                        base = members.free_value(o, c)
+                        if base is not None:
+                            parts.add(base | some.value)
                 if o.minimum > len(o.required):
-                    parts.update(o.properties.values())
-                    if o.additional is not None:
-                        parts.add(o.additional)
+                    parts.update(p for p in (self._forms.member(o, n) for n in members.names) if p is not None)
+                    parts.update(p for p in (members.free_value(o, c.members) for c in members.free) if p is not None)
         if types & ir.ARRAY:
             for a in self._forms.arrays(variable):
+                if a.contains or (a.unique and as_names(self._forms, a) is None):
+                    parts.update(Items(self._forms, a).parts())
                 parts.update(a.prefix[: a.minimum])
                 if a.minimum > len(a.prefix) and a.items is not None:
                     parts.add(a.items)
         return parts
+
+    def _variants(self, variable: Variable) -> list[tuple[Members, Variant]]:
+        found = self._settled.get(variable)
+        if found is None:
+            found = []
+            for a in self._forms.objects(variable):
+                members = Members(self._forms, [a])
+                found += [(members, v) for v in members.variants(a)]
+            self._settled[variable] = found
+        return found
 
     def _evaluate(self, variable: Variable, estimate: dict[Variable, float]) -> float:
         def cost(part: Variable) -> float:
@@ -173,37 +176,59 @@ class Inhabitation:
             for s in forms.strings(variable):
                 best = min(best, 2 + text_distance(text_language(s), None, s.minimum, s.maximum, self.spelling))
         if types & ir.OBJECT:
-            for o in forms.objects(variable):
-                best = min(best, self._object_cost(o, cost))
+            for members, v in self._variants(variable):
+                best = min(best, self._object_cost(members, v, cost))
         if types & ir.ARRAY:
             for a in forms.arrays(variable):
                 best = min(best, self._array_cost(a, cost))
         return best
 
-    def _object_cost(self, o: ObjectAlternative, cost) -> float:  # type: ignore[no-untyped-def]
-        if o.maximum is not None and o.maximum < o.minimum:
+    def _object_cost(self, members: Members, variant: Variant, cost: Cost) -> float:
+        o = variant.alternative
+        count = len(o.required) + len(variant.some)
+        if o.maximum is not None and o.maximum < max(o.minimum, count):
             return INFINITE
         total = 2.0
         for name in o.required:
-            part = o.properties.get(name, o.additional)
+            part = self._forms.member(o, name)
             if part is None:
                 return INFINITE
             total += key_bytes(name, self.spelling) + 1 + cost(part)
-        extra = o.minimum - len(o.required)
+        free = {}
+        for c in members.free:
+            value = members.free_value(o, c.members)
+            if value is not None:
+                free[c.members] = (c.shortest, value)
+        for some in variant.some:
+            total += min((n + 3 + cost(v | some.value) for c, (n, v) in free.items() if c in some.classes), default=INFINITE)
+        extra = o.minimum - count
         if extra > 0:
-            required = set(o.required)
-            options = [key_bytes(n, self.spelling) + 1 + cost(p) for n, p in o.properties.items() if n not in required]
+            options = []
+            for name in members.names:
+                part = None if name in o.required else self._forms.member(o, name)
+                if part is not None:
+                    options.append(key_bytes(name, self.spelling) + 1 + cost(part))
+            for shortest, value in free.values():
+                lengths = self.free_lengths(members, shortest, extra)
+                options += [n + 3 + cost(value) for n in lengths]
             chosen = [c for c in nsmallest(extra, options) if c < INFINITE]
-            if o.additional is not None and cost(o.additional) < INFINITE:
-                declared = {n.encode("utf-8", "surrogatepass") for n in (*o.properties, *o.required)}
-                free = [n + 3 + cost(o.additional) for n in free_names(declared, extra, self.spelling)]
-                chosen = nsmallest(extra, chosen + free)
-            elif len(chosen) < extra:
+            if len(chosen) < extra:
                 return INFINITE
             total += sum(chosen)
-        return total + max(0, o.minimum - 1)
+        return total + max(0, max(o.minimum, count) - 1)
 
-    def _array_cost(self, a: ArrayAlternative, cost) -> float:  # type: ignore[no-untyped-def]
+    def free_lengths(self, members: Members, shortest: int, count: int) -> list[int]:
+        """Bytes that suffice for each of `count` different free names of a class."""
+        if not members.components:
+            return free_names((n.encode() for n in members.names), count, self.spelling)
+        return [shortest + 2 * i for i in range(count)]
+
+    def _array_cost(self, a: ArrayAlternative, cost: Cost) -> float:
+        names = as_names(self._forms, a) if a.unique else None
+        if names is not None:
+            return self._object_cost(Members(self._forms, [names]), Variant(names, ()), cost)
+        if a.contains or a.unique:
+            return Items(self._forms, a).cost(cost)
         if a.maximum is not None and a.maximum < a.minimum:
             return INFINITE
         total = 2.0 + max(0, a.minimum - 1)
@@ -236,3 +261,8 @@ def number_bytes(constraint: NumberConstraint) -> float:
     """Bytes of the shortest text of a number under the constraint; infinite when there is none."""
     language = number_language(constraint)
     return language.shortest(language.start) if language.start else INFINITE
+
+
+def _is_plain(s: StringAlternative) -> bool:
+    """Whether only the number of code points of a string is bounded."""
+    return not (s.patterns or s.formats or s.not_patterns or s.not_formats or s.not_values)

@@ -8,6 +8,7 @@ special case, as an index may point anywhere in the list.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -38,10 +39,11 @@ class Subschema:
         min_length, max_length: bounds on the number of code points of a string.
         pattern: ECMA-262 regular expression that a string must contain, as written.
         prefix_items: schemas of the first positions of an array, where present.
-        items: schema of all later positions; None admits anything.
+        items: schema of all later positions; None admits anything and evaluates nothing.
         min_items, max_items: bounds on the number of items.
         properties: schema of a member by its name, where present, in the order of the schema.
-        additional: schema of the members that `properties` does not name; None admits anything.
+        additional: schema of the members that neither `properties` nor `pattern_properties` names; None admits anything
+            and evaluates nothing.
         required: names that must be present, each once, in the order of the schema.
         min_properties, max_properties: bounds on the number of members.
         all_of: subschemas that must all hold in place; targets of references are among them.
@@ -99,6 +101,34 @@ class Subschema:
     unevaluated_properties: int | None = None
     unevaluated_items: int | None = None
     format: str | None = None
+
+    def in_place(self) -> list[int]:
+        """The subschemas that are applied to the same value, whether or not they must hold."""
+        found = [*self.all_of, *self.none_of, *self.dependent_schemas.values()]
+        for group in self.any_of:
+            found += group
+        for group in self.one_of:
+            found += group
+        for condition in self.conditions:
+            found += [number for number in condition if number is not None]
+        return found
+
+    def of_members_and_items(self) -> Iterator[int]:
+        """The subschemas that are applied to members, their names, and items."""
+        yield from self.prefix_items
+        yield from self.properties.values()
+        for _, number in self.pattern_properties:
+            yield number
+        for rest in (
+            self.items,
+            self.additional,
+            self.property_names,
+            self.contains,
+            self.unevaluated_properties,
+            self.unevaluated_items,
+        ):
+            if rest is not None:
+                yield rest
 
 
 @dataclass(slots=True)

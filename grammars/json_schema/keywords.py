@@ -3,7 +3,8 @@
 To add a keyword, write a reader and a line of `KEYWORDS`. A reader first checks the keyword's value, whatever it
 means, so that malformed schemas are refused; then it leaves out what cannot constrain anything, either because the
 subschema's `type` or values exclude the type that the keyword is about, or because the value asks nothing. Subschemas
-that are left out so are not loaded. A keyword that is in no line for a draft is unknown there and ignored, as are
+that are left out so are not loaded. Where an `unevaluated…` keyword sees the subschema, what only marks members or
+items as evaluated asks something too. A keyword that is in no line for a draft is unknown there and ignored, as are
 annotations. `type`, `enum`, `const` and `nullable` are read first, as the others look at what they admit.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from constrain.grammars.json_schema.dialect import DIALECTS, Dialect
 from constrain.grammars.json_schema.ir import (
@@ -26,7 +27,15 @@ from constrain.grammars.json_schema.ir import (
     STRING,
     Unenforced,
 )
-from constrain.grammars.json_schema.references import Remote, Scope, Target, Unresolvable, escape
+from constrain.grammars.json_schema.references import (
+    RECURSIVE,
+    Remote,
+    Target,
+    Unresolvable,
+    escape,
+    has_recursive_anchor,
+    is_dynamic_anchor,
+)
 from constrain.grammars.json_schema.values import (
     atoms_of,
     exact_number,
@@ -220,8 +229,8 @@ def _read_format(loader: Loader, keyword: str, value: object) -> None:
         loader.invalid(keyword, f"must be a string, is {kind(value)}")
     if value not in FORMATS:
         loader.unenforced.append(Unenforced(loader.node.pointer, keyword, f"unknown format {value!r}"))
-    elif loader.admits & STRING:
-        loader.unsupported(keyword, f"the format {value!r} cannot be enforced")
+    elif loader.admits & STRING and not loader.deferred(keyword, f"the format {value!r} cannot be enforced"):
+        loader.node.format = value
 
 
 # --- arrays
@@ -257,7 +266,7 @@ def _read_unique_items(loader: Loader, keyword: str, value: object) -> None:
     if not isinstance(value, bool):
         loader.invalid(keyword, f"must be a boolean, is {kind(value)}")
     if value and loader.admits & ARRAY:
-        loader.unsupported(keyword, "that items differ from each other cannot be enforced")
+        loader.node.unique_items = not loader.deferred(keyword, "that items differ from each other cannot be enforced")
 
 
 def _read_contains(loader: Loader, keyword: str, value: object) -> None:
@@ -268,8 +277,12 @@ def _read_contains(loader: Loader, keyword: str, value: object) -> None:
             least = _count(loader, "minContains", loader.schema["minContains"])
         if "maxContains" in loader.schema:
             most = _count(loader, "maxContains", loader.schema["maxContains"])
-    if loader.admits & ARRAY and (least or most is not None):
-        loader.unsupported(keyword, "that some of the items fit a schema cannot be enforced")
+    if not loader.admits & ARRAY or not (least or most is not None or loader.seen):
+        return
+    if not loader.deferred(keyword, "that some of the items fit a schema cannot be enforced"):
+        path = "/" + keyword
+        loader.node.contains = loader.child(value, path) if most is None else loader.test(value, path, in_place=False)
+        loader.node.min_contains, loader.node.max_contains = least, most
 
 
 def _read_unevaluated_items(loader: Loader, keyword: str, value: object) -> None:
@@ -277,14 +290,12 @@ def _read_unevaluated_items(loader: Loader, keyword: str, value: object) -> None
     schema = loader.schema
     items = schema.get("items")
     tuple_items = isinstance(items, list | tuple)
-    if _asks_nothing(value) or not loader.admits & ARRAY:
-        return
-    if "items" in schema and (not tuple_items or "additionalItems" in schema):
+    if not loader.admits & ARRAY or ("items" in schema and (not tuple_items or "additionalItems" in schema)):
         return  # every item is evaluated
-    if any(name in schema for name in (*IN_PLACE, "contains")):
-        loader.unsupported(keyword, "what other keywords leave unevaluated cannot be determined")
-    else:
+    if _asks_nothing(value) or not any(name in schema for name in (*IN_PLACE, "contains")):
         loader.node.items = loader.rest(keyword, value)
+    elif not loader.deferred(keyword, "what other keywords leave unevaluated cannot be determined"):
+        loader.node.unevaluated_items = loader.child(value, "/" + keyword)
 
 
 # --- objects
@@ -307,8 +318,10 @@ def _read_additional_properties(loader: Loader, keyword: str, value: object) -> 
 
 def _lacks_patterns(loader: Loader, keyword: str, value: object) -> bool:
     """Whether further members cannot be told because `patternProperties` is left out; lists `keyword` if so."""
-    if not loader.warn or not loader.schema.get("patternProperties") or _asks_nothing(value):
+    if "patternProperties" not in loader.not_yet or not loader.schema.get("patternProperties") or _asks_nothing(value):
         return False
+    if not loader.warn:
+        return False  # patternProperties itself is refused
     loader.unsupported(keyword, "which members it is about depends on patternProperties, which is left out")
     return True
 
@@ -323,52 +336,74 @@ def _read_required(loader: Loader, keyword: str, value: object) -> None:
 
 
 def _read_pattern_properties(loader: Loader, keyword: str, value: object) -> None:
-    if _schema_map(loader, keyword, value) and loader.admits & OBJECT:
-        loader.unsupported(keyword, "members chosen by a pattern of their names cannot be enforced")
+    members = _schema_map(loader, keyword, value)
+    if not members or not loader.admits & OBJECT:
+        return
+    if not loader.deferred(keyword, "members chosen by a pattern of their names cannot be enforced"):
+        for pattern, schema in members.items():
+            number = loader.child(schema, f"/{keyword}/{escape(pattern)}")
+            loader.node.pattern_properties.append((loader.exact(keyword, exact_text, pattern), number))
 
 
 def _read_property_names(loader: Loader, keyword: str, value: object) -> None:
     loader.check_schema(value, "/" + keyword)
-    if loader.admits & OBJECT and not _asks_nothing(value):
-        loader.unsupported(keyword, "a schema for the names of members cannot be enforced")
+    if not loader.admits & OBJECT or _asks_nothing(value):
+        return
+    if not loader.deferred(keyword, "a schema for the names of members cannot be enforced"):
+        loader.node.property_names = loader.child(value, "/" + keyword)
 
 
 def _read_dependent_required(loader: Loader, keyword: str, value: object) -> None:
-    for names in _mapping(loader, keyword, value).values():
-        if _name_list(loader, keyword, names) and loader.admits & OBJECT:
-            loader.unsupported(keyword, "names that are required beside others cannot be enforced")
-            return
+    _read_dependencies_of(loader, keyword, value, "names that are required beside others cannot be enforced", "names")
 
 
 def _read_dependent_schemas(loader: Loader, keyword: str, value: object) -> None:
-    for schema in _schema_map(loader, keyword, value).values():
-        if not _asks_nothing(schema) and loader.admits & OBJECT:
-            loader.unsupported(keyword, "schemas that apply beside a member cannot be enforced")
-            return
+    _read_dependencies_of(loader, keyword, value, "schemas that apply beside a member cannot be enforced", "schemas")
 
 
 def _read_dependencies(loader: Loader, keyword: str, value: object) -> None:
+    _read_dependencies_of(loader, keyword, value, "what applies beside a member cannot be enforced", "either")
+
+
+def _read_dependencies_of(
+    loader: Loader, keyword: str, value: object, reason: str, form: Literal["names", "schemas", "either"]
+) -> None:
+    names: dict[str, list[str]] = {}
+    schemas: dict[str, object] = {}
     for name, dependency in _mapping(loader, keyword, value).items():
-        if isinstance(dependency, list | tuple):
-            asks = bool(_name_list(loader, keyword, dependency))
-            if not asks and loader.dialect.draft == 4:
+        if form == "names" or (form == "either" and isinstance(dependency, list | tuple)):
+            names[name] = _name_list(loader, keyword, dependency)
+            if not names[name] and loader.dialect.draft == 4:
                 loader.invalid(keyword, "a list of names must not be empty in draft 04")
         else:
             loader.check_schema(dependency, f"/{keyword}/{escape(name)}")
-            asks = not _asks_nothing(dependency)
-        if asks and loader.admits & OBJECT:
-            loader.unsupported(keyword, "what applies beside a member cannot be enforced")
-            return
+            if not _asks_nothing(dependency):
+                schemas[name] = dependency
+    if not loader.admits & OBJECT or not (any(names.values()) or schemas) or loader.deferred(keyword, reason):
+        return
+    node = loader.node
+    for name, required in names.items():
+        if required:
+            exact = loader.exact(keyword, exact_text, name)
+            node.dependent_required[exact] = tuple(dict.fromkeys((*node.dependent_required.get(exact, ()), *required)))
+    for name, schema in schemas.items():
+        exact = loader.exact(keyword, exact_text, name)
+        path = f"/{keyword}/{escape(name)}"
+        number = loader.in_place(schema, path)
+        if exact in node.dependent_schemas:  # dependencies beside dependentSchemas
+            number = loader.both(node.dependent_schemas[exact], number, path)
+        node.dependent_schemas[exact] = number
 
 
 def _read_unevaluated_properties(loader: Loader, keyword: str, value: object) -> None:
     loader.check_schema(value, "/" + keyword)
-    if _asks_nothing(value) or not loader.admits & OBJECT or "additionalProperties" in loader.schema:
-        return
-    if any(name in loader.schema for name in IN_PLACE):
-        loader.unsupported(keyword, "what other keywords leave unevaluated cannot be determined")
-    elif not _lacks_patterns(loader, keyword, value):
-        loader.node.additional = loader.rest(keyword, value)
+    if not loader.admits & OBJECT or "additionalProperties" in loader.schema:
+        return  # every member is evaluated
+    if _asks_nothing(value) or not any(name in loader.schema for name in IN_PLACE):
+        if not _lacks_patterns(loader, keyword, value):
+            loader.node.additional = loader.rest(keyword, value)
+    elif not loader.deferred(keyword, "what other keywords leave unevaluated cannot be determined"):
+        loader.node.unevaluated_properties = loader.child(value, "/" + keyword)
 
 
 # --- in place
@@ -392,24 +427,32 @@ def _read_one_of(loader: Loader, keyword: str, value: object) -> None:
     schemas = _schema_list(loader, keyword, value)
     if len(schemas) == 1:
         loader.node.all_of.append(loader.in_place(schemas[0], f"/{keyword}/0"))
-    elif loader.admits:
-        loader.unsupported(
-            keyword,
-            "that exactly one schema fits cannot be enforced; anyOf says the same where they exclude each other",
+    elif loader.admits and not loader.deferred(
+        keyword, "that exactly one schema fits cannot be enforced; anyOf says the same where they exclude each other"
+    ):
+        loader.node.one_of.append(
+            [loader.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
         )
 
 
 def _read_not(loader: Loader, keyword: str, value: object) -> None:
     loader.check_schema(value, "/" + keyword)
-    if value is not False and loader.admits:
-        loader.unsupported(keyword, "that a schema does not fit cannot be enforced")
+    if value is False or not loader.admits:
+        return
+    if not loader.deferred(keyword, "that a schema does not fit cannot be enforced"):
+        loader.node.none_of.append(loader.test(value, "/" + keyword, in_place=False))
 
 
 def _read_if(loader: Loader, keyword: str, value: object) -> None:
     loader.check_schema(value, "/" + keyword)
-    branches = [loader.schema[name] for name in ("then", "else") if name in loader.schema]
-    if loader.admits and not all(map(_asks_nothing, branches)):
-        loader.unsupported(keyword, "schemas that apply under a condition cannot be enforced")
+    schema = loader.schema
+    branches = {name: schema[name] for name in ("then", "else") if name in schema and not _asks_nothing(schema[name])}
+    if not loader.admits or not (branches or loader.seen):
+        return
+    if not loader.deferred(keyword, "schemas that apply under a condition cannot be enforced"):
+        condition = loader.test(value, "/" + keyword, in_place=True)
+        numbers = {name: loader.in_place(branch, "/" + name) for name, branch in branches.items()}
+        loader.node.conditions.append((condition, numbers.get("then"), numbers.get("else")))
 
 
 def _read_then_else(loader: Loader, keyword: str, value: object) -> None:
@@ -436,48 +479,26 @@ def _follow(loader: Loader, keyword: str, value: object) -> Target | None:
 
 
 def _read_dynamic_ref(loader: Loader, keyword: str, value: object) -> None:
-    """`$dynamicRef` of 2020-12, dynamic only where its target has a `$dynamicAnchor` of that name.
+    """`$dynamicRef` of 2020-12: dynamic only where its target has a `$dynamicAnchor` of that name.
 
-    It leads to the outermost resource on the way to it that has this anchor. Every way starts at the root resource, so
-    where that one has the anchor, or is the target's, the answer is the same for all ways.
+    It leads to the outermost resource on the way to it that has this anchor.
     """
     target = _follow(loader, keyword, value)
-    if target is None:
-        return
-    references, name = loader.references, str(value).partition("#")[2]
-    if target.scope.root is not references.root.root and _is_dynamic_anchor(target, name):
-        try:
-            target = references.resolve("#" + name, references.root)
-        except Unresolvable:
-            target = None
-        if target is None or not _is_dynamic_anchor(target, name):
-            loader.unsupported(keyword, f"{value!r} leads to different places by different ways")
-            return
-    loader.node.all_of.append(loader.refer(keyword, target))
-
-
-def _is_dynamic_anchor(target: Target, name: str) -> bool:
-    return isinstance(target.schema, dict) and bool(name) and target.schema.get("$dynamicAnchor") == name
+    if target is not None:
+        name = str(value).partition("#")[2]
+        if is_dynamic_anchor(target, name):
+            target = loader.outermost(name, target)
+        loader.node.all_of.append(loader.refer(keyword, target))
 
 
 def _read_recursive_ref(loader: Loader, keyword: str, value: object) -> None:
-    """`$recursiveRef` of 2019-09, dynamic only where the resource's root has `$recursiveAnchor: true`.
-
-    As with `$dynamicRef`, the root resource decides where it has the anchor too.
-    """
+    """`$recursiveRef` of 2019-09: dynamic only where the resource's root has `$recursiveAnchor: true`."""
     if value != "#":
         loader.invalid(keyword, f"must be '#', is {value!r}")
-    scope, outermost = loader.scope, loader.references.root
-    if _has_recursive_anchor(scope) and scope.root is not outermost.root:
-        if not _has_recursive_anchor(outermost):
-            loader.unsupported(keyword, "'#' leads to different places by different ways")
-            return
-        scope = outermost
-    loader.node.all_of.append(loader.refer(keyword, loader.references.resolve("#", scope)))
-
-
-def _has_recursive_anchor(scope: Scope) -> bool:
-    return isinstance(scope.root, dict) and scope.root.get("$recursiveAnchor") is True
+    target = loader.references.resolve("#", loader.scope)
+    if has_recursive_anchor(target):
+        target = loader.outermost(RECURSIVE, target)
+    loader.node.all_of.append(loader.refer(keyword, target))
 
 
 # --- shapes

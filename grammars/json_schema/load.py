@@ -13,12 +13,22 @@ from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
 from constrain.grammars.json_schema.dialect import DIALECTS, LATEST, Dialect, find_dialect
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
 from constrain.grammars.json_schema.loader import Loader
+from constrain.grammars.json_schema.narrowing import keep_from_narrowing
 from constrain.grammars.json_schema.source import read_source, refuse_cycles
 
 OnUnsupported = Literal["error", "warn"]
 
+NOT_YET: frozenset[str] = frozenset()
+"""The keywords that later stages cannot enforce yet."""
 
-def load(schema: object, *, on_unsupported: OnUnsupported = "error", closed_objects: bool = False) -> SchemaDocument:
+
+def load(
+    schema: object,
+    *,
+    on_unsupported: OnUnsupported = "error",
+    closed_objects: bool = False,
+    not_yet: frozenset[str] = NOT_YET,
+) -> SchemaDocument:
     """Reads a JSON Schema of draft 04, 06, 07, 2019-09 or 2020-12 (the default where `$schema` is absent).
 
     Args:
@@ -27,6 +37,7 @@ def load(schema: object, *, on_unsupported: OnUnsupported = "error", closed_obje
         on_unsupported: "error" raises for the first keyword that cannot be enforced exactly; "warn" leaves such
             keywords out and lists them in `unenforced` of the result.
         closed_objects: reads an absent `additionalProperties` beside `properties` as false.
+        not_yet: the keywords that cannot be enforced.
 
     Raises:
         InvalidSchemaError: the schema is malformed, or a reference leads nowhere or in a circle.
@@ -39,11 +50,13 @@ def load(schema: object, *, on_unsupported: OnUnsupported = "error", closed_obje
     root = read_source(schema)
     unenforced: list[Unenforced] = []
     dialect = _dialect_of(root, unenforced if warn else None)
-    loader = Loader(root, dialect, warn=warn, closed_objects=closed_objects)
+    loader = Loader(root, dialect, warn=warn, closed_objects=closed_objects, not_yet=not_yet)
     number = loader.run()
     if loader.shared:
         refuse_cycles(root)
     _refuse_circles(loader.subschemas)
+    if loader.left_out:
+        loader.unenforced += keep_from_narrowing(loader.subschemas, loader.left_out)
     return SchemaDocument(loader.subschemas, number, unenforced + loader.unenforced)
 
 
@@ -68,7 +81,14 @@ def _refuse_circles(subschemas: list[Subschema]) -> None:
     """Raises `InvalidSchemaError` for a subschema that contains itself in place, so that validation would not end."""
     done: set[int] = set()
     for start, subschema in enumerate(subschemas):
-        if start in done or not (subschema.all_of or subschema.any_of):
+        if start in done or not (
+            subschema.all_of
+            or subschema.any_of
+            or subschema.one_of
+            or subschema.none_of
+            or subschema.conditions
+            or subschema.dependent_schemas
+        ):
             continue
         path: dict[int, None] = {}  # from `start` to where we are, in order
         stack = [start]
@@ -81,12 +101,11 @@ def _refuse_circles(subschemas: list[Subschema]) -> None:
                     done.add(number)
                 continue
             path[number] = None
-            for group in (subschemas[number].all_of, *subschemas[number].any_of):
-                for target in group:
-                    if target in path:
-                        _raise_circle(subschemas, list(path), target)
-                    if target not in done:
-                        stack.append(target)
+            for target in subschemas[number].in_place():
+                if target in path:
+                    _raise_circle(subschemas, list(path), target)
+                if target not in done:
+                    stack.append(target)
 
 
 def _raise_circle(subschemas: list[Subschema], path: list[int], target: int) -> None:

@@ -6,7 +6,11 @@ an unused entry of `$defs`, is never looked at.
 
 With closed objects, `additionalProperties` absent means false. Taken literally, that would make an `allOf` of two
 objects accept only the members they share. So an object is closed where it stands alone; where several subschemas
-describe one object together, their parts stay open and the whole is closed around the union of their names.
+describe one object together, their parts stay open and the whole is closed around the union of their names. Nothing is
+closed inside a condition (`not`, `if`), as that would let more pass, not less.
+
+One place of the schema may become several subschemas, as what it means depends on the way to it: on whether it closes
+its object, on whether an `unevaluated…` keyword sees what it evaluates, and on where dynamic references lead.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema.dialect import Dialect
+from constrain.grammars.json_schema.dynamic_scope import DynamicScopes
 from constrain.grammars.json_schema.ir import ANY_TYPE, NULL, Subschema, Unenforced
 from constrain.grammars.json_schema.keywords import IN_PLACE, read_admitted, readers_of
 from constrain.grammars.json_schema.references import References, Scope, Target
@@ -23,6 +28,12 @@ from constrain.grammars.json_schema.values import ValueProblem, kind
 
 MAX_POINTER_CHARACTERS = 1 << 26
 """Limit of the characters in the JSON pointers of all subschemas, which grow as the square of the nesting depth."""
+
+CLOSED = 1  # the subschema closes its object, or says who does
+CLOSING = 2  # objects below it are closed
+SEEN = 4  # the highest; what it marks as evaluated is seen by an `unevaluated…` keyword around it
+_MODE_BITS = 3
+_MODE_MASK = 7
 
 T = TypeVar("T")
 
@@ -36,7 +47,10 @@ class Loader:
         scope: its base URI, resource and dialect.
         admits: mask of the type atoms that its type and values admit.
         subschemas, unenforced: the result so far.
+        seen: whether it matters which members and items the subschema marks as evaluated.
         warn: whether what cannot be enforced is left out and listed.
+        not_yet: the keywords that cannot be enforced.
+        left_out: the nodes that lack a keyword that would constrain them, by the id() of each, with these keywords.
         shared: whether one Python dict stood in two places of the schema.
     """
 
@@ -44,17 +58,25 @@ class Loader:
     schema: dict[Any, Any]
     scope: Scope
     admits: int
+    seen: bool
 
-    def __init__(self, root: object, dialect: Dialect, *, warn: bool, closed_objects: bool) -> None:
+    def __init__(
+        self, root: object, dialect: Dialect, *, warn: bool, closed_objects: bool, not_yet: frozenset[str]
+    ) -> None:
         self.references = References(root, dialect)
         self.subschemas: list[Subschema] = []
         self.unenforced: list[Unenforced] = []
         self.shared = False
         self.warn = warn
+        self.not_yet = not_yet
+        self.left_out: dict[int, set[str]] = {}
         self._close = closed_objects
+        self._mode = self._mode_below = 0
         self._passes_closing = False
-        self._numbers: dict[tuple[int, Scope, bool], int] = {}
-        self._pending: list[tuple[Subschema, dict[Any, Any], Scope, bool]] = []
+        self._numbers: dict[tuple[int, Scope, int], int] = {}
+        self._pending: list[tuple[Subschema, dict[Any, Any], Scope, int]] = []
+        self._dynamic_scopes = DynamicScopes(self.references)
+        self._dynamic_scope = 0
         self._closed_as_a_whole: list[Subschema] = []
         self._open: set[int] = set()
         self._pointer_characters = 0
@@ -66,27 +88,38 @@ class Loader:
 
     def run(self) -> int:
         """Loads everything; returns the number of the root."""
-        root = self._add(self._root, self.references.root, "", self._close)
-        for node, schema, scope, closing in self._pending:
+        self.scope = self.references.root
+        root = self._add(self._root, self.references.root, "", CLOSED | CLOSING if self._close else 0)
+        for node, schema, scope, way in self._pending:
             self.node, self.schema, self.scope = node, schema, scope
-            self._read(closing)
+            self._mode = mode = way & _MODE_MASK
+            self._mode_below = CLOSED | CLOSING if mode & CLOSING else 0
+            self._dynamic_scope = way >> _MODE_BITS
+            self._read(mode)
         for node in self._closed_as_a_whole:
             self._close_around(node)
         return root
 
     def child(self, schema: object, path: str, *, boolean: bool = False) -> int:
         """The number of the subschema at `path` below this one, about another value; `boolean` if even in draft 04."""
-        return self._structural(schema, path, self._close, boolean)
+        return self._structural(schema, path, self._mode_below, boolean)
 
     def in_place(self, schema: object, path: str) -> int:
         """The number of the subschema at `path` below this one, about the same value."""
-        return self._structural(schema, path, self._passes_closing, False)
+        return self._structural(schema, path, self._mode_in_place(), False)
+
+    def test(self, schema: object, path: str, *, in_place: bool) -> int:
+        """The number of the subschema at `path` below this one, of which it matters too that it does not hold.
+
+        `in_place` where it marks members and items of this value as evaluated.
+        """
+        return self._structural(schema, path, SEEN if in_place and self.seen else 0, False)
 
     def rest(self, keyword: str, schema: object, *, boolean: bool = False) -> int | None:
         """As `child`, for what follows the named positions or members: None where it asks nothing."""
-        if schema is True and (boolean or self.dialect.boolean_schemas):
+        if schema is True and (boolean or self.dialect.boolean_schemas) and not self.seen:
             return None
-        if isinstance(schema, dict) and not schema:
+        if isinstance(schema, dict) and not schema and not self.seen:
             return None
         return self.child(schema, "/" + keyword, boolean=boolean)
 
@@ -104,7 +137,16 @@ class Loader:
             self.invalid(
                 keyword, f"{target.pointer} holds a boolean, which is no schema in {target.scope.dialect.name}"
             )
-        return self._add(target.schema, target.scope, target.pointer, self._passes_closing)
+        return self._add(target.schema, target.scope, target.pointer, self._mode_in_place())
+
+    def outermost(self, name: str, target: Target) -> Target:
+        """Where a reference to the dynamic anchor `name` leads from here; `target` is where it stands for itself."""
+        return self._dynamic_scopes.anchors(self._dynamic_scope).get(name, target)
+
+    def both(self, first: int, second: int, path: str) -> int:
+        """The number of a new subschema in which two others hold."""
+        self.subschemas.append(Subschema(self.node.pointer + path, all_of=[first, second]))
+        return len(self.subschemas) - 1
 
     def null(self, path: str) -> int:
         """The number of a new subschema that admits null alone."""
@@ -130,24 +172,42 @@ class Loader:
                 self.node.pointer, keyword, reason + ' (on_unsupported="warn" leaves it out and lists it)'
             )
         self.unenforced.append(Unenforced(self.node.pointer, keyword, reason))
+        self.left_out.setdefault(id(self.node), set()).add(keyword)
         if keyword in IN_PLACE or keyword == "patternProperties":
             self._open.add(id(self.node))  # it may have named members
 
-    def _structural(self, schema: object, path: str, closing: bool, boolean: bool) -> int:
+    def deferred(self, keyword: str, reason: str) -> bool:
+        """Whether `keyword` cannot be enforced yet; treats it as `unsupported` then."""
+        if keyword not in self.not_yet:
+            return False
+        self.unsupported(keyword, reason)
+        return True
+
+    def _mode_in_place(self) -> int:
+        return (CLOSED if self._passes_closing else 0) | (self._mode & CLOSING) | (SEEN if self.seen else 0)
+
+    def _structural(self, schema: object, path: str, mode: int, boolean: bool) -> int:
         self.check_schema(schema, path, boolean=boolean)
         pointer = self.node.pointer + path
-        number = self._add(schema, self.scope, pointer, closing)
+        number = self._add(schema, self.scope, pointer, mode)
         if not self.shared and self.subschemas[number].pointer != pointer:
             self.shared = True
         return number
 
-    def _add(self, schema: object, scope: Scope, pointer: str, closing: bool) -> int:
+    def _add(self, schema: object, scope: Scope, pointer: str, mode: int) -> int:
         if isinstance(schema, dict):
-            scope = self.references.enter(schema, scope, pointer)
-            key = (id(schema), scope, closing)
+            if "$schema" in schema or scope.dialect.identifier in schema:
+                scope = self.references.enter(schema, scope, pointer)
+            dynamic_scope = self._dynamic_scope
+            if scope.root is not self.scope.root:
+                dynamic_scope = self._dynamic_scopes.enter(scope, dynamic_scope)
+            way = dynamic_scope << _MODE_BITS | mode
+            key = (id(schema), scope, way)
             number = self._numbers.get(key)
             if number is not None:
                 return number
+            if dynamic_scope:
+                self._dynamic_scopes.count(schema, pointer)
             self._pointer_characters += len(pointer)
             if self._pointer_characters > MAX_POINTER_CHARACTERS:
                 limit = f"MAX_POINTER_CHARACTERS = {MAX_POINTER_CHARACTERS}"
@@ -155,7 +215,7 @@ class Loader:
             number = self._numbers[key] = len(self.subschemas)
             node = Subschema(pointer, integral_fraction=scope.dialect.integral_fraction)
             self.subschemas.append(node)
-            self._pending.append((node, schema, scope, closing))
+            self._pending.append((node, schema, scope, way))
             return number
         if isinstance(schema, bool):
             node = Subschema(pointer, integral_fraction=scope.dialect.integral_fraction)
@@ -165,13 +225,18 @@ class Loader:
             return len(self.subschemas) - 1
         raise InvalidSchemaError(pointer, "", f"must be a schema, is {kind(schema)}")
 
-    def _read(self, closing: bool) -> None:
+    def _read(self, mode: int) -> None:
         schema, dialect = self.schema, self.scope.dialect
         readers = readers_of(dialect)
         self._passes_closing = False
-        closing = closing and self._plan_closing()
+        closing = mode & CLOSED and self._plan_closing()
         if self._close and schema.get("additionalProperties") in (True, {}):
             self._open.add(id(self.node))
+        self.seen = mode >= SEEN or (
+            ("unevaluatedProperties" in schema or "unevaluatedItems" in schema)
+            and dialect.draft >= 2019
+            and any(name in schema for name in (*IN_PLACE, "contains"))
+        )
         if dialect.reference_overrides and "$ref" in schema:
             readers["$ref"](self, "$ref", schema["$ref"])
             return
@@ -188,17 +253,18 @@ class Loader:
     def _plan_closing(self) -> bool:
         """Decides who closes the object that this subschema describes; True when it does so itself.
 
-        A subschema that only passes the value on, as a reference or a lone `anyOf`, leaves the closing to where it
-        leads. One that adds members of its own or joins several parts is closed as a whole, once all is read.
+        A subschema that only passes the value on, as a reference or a lone `anyOf` or `oneOf`, leaves the closing to
+        where it leads. One that adds members of its own or joins several parts is closed as a whole, once all is read.
         """
         schema = self.schema
         if self.dialect.reference_overrides and "$ref" in schema:
             self._passes_closing = True
             return False
-        parts = sum(name in schema for name in ("$ref", "$dynamicRef", "$recursiveRef", "anyOf"))
-        for name in ("allOf", "oneOf"):
-            members = schema.get(name)
-            parts += len(members) if isinstance(members, list | tuple) else 0
+        parts = sum(name in schema for name in ("$ref", "$dynamicRef", "$recursiveRef", "anyOf", "oneOf"))
+        members = schema.get("allOf")
+        parts += len(members) if isinstance(members, list | tuple) else 0
+        # These may leave out the part that would close the object.
+        parts += 2 * sum(name in schema for name in ("if", "dependentSchemas", "dependencies"))
         if any(name in schema for name in ("additionalProperties", "unevaluatedProperties")):
             return False
         if not parts:
@@ -211,6 +277,7 @@ class Loader:
 
     def _close_around(self, node: Subschema) -> None:
         names: dict[str, None] = {}
+        patterns: dict[str, None] = {}
         seen: set[int] = set()
         stack = [node]
         while stack:
@@ -219,15 +286,23 @@ class Loader:
                 continue
             seen.add(id(part))
             names.update(dict.fromkeys(part.properties))
-            if id(part) in self._open or (part.additional is not None and self.subschemas[part.additional].types):
+            patterns.update(dict.fromkeys(pattern for pattern, _ in part.pattern_properties))
+            rest = (part.additional, part.unevaluated_properties)
+            if id(part) in self._open or any(number is not None and self.subschemas[number].types for number in rest):
                 return  # one of the parts says what further members are
-            for group in (part.all_of, *part.any_of):
-                stack.extend(self.subschemas[number] for number in group)
+            stack.extend(self.subschemas[number] for number in part.in_place() if number not in part.none_of)
         if names:
             self.node = node
             anything, never = self._whole(True), self._whole(False)
             node.all_of.append(len(self.subschemas))
-            self.subschemas.append(Subschema(node.pointer, properties=dict.fromkeys(names, anything), additional=never))
+            self.subschemas.append(
+                Subschema(
+                    node.pointer,
+                    properties=dict.fromkeys(names, anything),
+                    pattern_properties=[(pattern, anything) for pattern in patterns],
+                    additional=never,
+                )
+            )
 
     def _whole(self, admits: bool) -> int:
         """The number of a new subschema that admits everything or nothing, for members that no keyword names."""

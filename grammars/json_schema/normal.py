@@ -1,9 +1,10 @@
 """Normal form: what a conjunction of subschemas means for one JSON type, as a union of alternatives.
 
-A *variable* is a set of subschemas that must all hold, closed under the in-place conjunctions (`all_of`); it is what a
-property, an item or the root asks of its value. For one JSON type a variable is a union of alternatives: one branch is
-chosen from every `any_of` group and all assertions about that type are merged. Nothing is done before it is asked for,
-and alternatives are kept apart, to be tracked in lock-step at run time, so overlapping branches need no disjointness.
+A *variable* is a set of signed subschemas that must all hold: index i, or ~i for "not i". It is what a property, an
+item or the root asks of its value, and is closed under the in-place conjunctions (`all_of`). For one JSON type it is a
+union of alternatives, found by `expansion`; here the assertions of each alternative are merged into one record that the
+automaton can be built from. Nothing is done before it is asked for, and alternatives are kept apart, to be tracked in
+lock-step at run time, so overlapping branches need no disjointness.
 
 The construction follows the guarded disjunctive normal form of the witness-generation algorithm of Attouche, Baazizi,
 Colazzo, Ghelli, Sartiani and Scherzinger (PVLDB 2022).
@@ -11,13 +12,17 @@ Colazzo, Ghelli, Sartiani and Scherzinger (PVLDB 2022).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, cast
 
-from constrain.grammars.errors import ResourceLimitError
+from constrain.grammars.errors import UnsupportedSchemaError
+from constrain.grammars.formats import format_language
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
+from constrain.grammars.json_schema.literals import says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
 from constrain.grammars.languages.number_constraint import NumberConstraint
 from constrain.grammars.regex import search_language
@@ -25,19 +30,64 @@ from constrain.grammars.regex import search_language
 Variable = frozenset[int]
 ANYTHING: Variable = frozenset()
 
-MAX_ALTERNATIVES = 4096
-"""Alternatives of one variable for one type."""
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one subschema chooses the values of members: by name, by patterns of the name, and of all others.
+
+    None stands for any value; `additional` is None where other members are not spoken of.
+    """
+
+    properties: dict[str, int | None]
+    patterns: tuple[tuple[str, int | None], ...]
+    additional: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """A demand for a member that `rule` does not name, or does (by pattern), or whose name is not in `name`."""
+
+    value: Variable
+    rule: Rule | None = None
+    pattern: str | None = None
+    name: Variable | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectAlternative:
-    """One way to be a valid object: values by declared name, the value of other members (None: closed), bounds."""
+    """One way to be a valid object.
 
-    properties: dict[str, Variable]
-    additional: Variable | None
+    Attributes:
+        rules: what members' values are, all of them together.
+        present: names that must be present with a value in a variable, beyond the rules.
+        absent: names that must not be present.
+        names: what every name must be, as a string.
+        required: names that must be present, those of `present` included.
+        minimum, maximum: bounds on the number of members; the minimum is no less than the number of required names.
+        some: members that must exist.
+        finite: the members of a literal object; nothing else is allowed then.
+    """
+
+    rules: tuple[Rule, ...]
+    present: dict[str, Variable]
+    absent: frozenset[str]
+    names: tuple[Variable, ...]
     required: tuple[str, ...]
     minimum: int
     maximum: int | None
+    some: tuple[Some, ...] = ()
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """A bound on how many items from position `start` on are in `value`; with an upper bound, the others are `against`."""
+
+    value: Variable
+    low: int
+    high: int | None
+    start: int = 0
+    against: Variable = ANYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +98,22 @@ class ArrayAlternative:
     items: Variable | None
     minimum: int
     maximum: int | None
+    contains: tuple[Contains, ...] = ()
+    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StringAlternative:
-    """One way to be a valid string: a finite set, or patterns to be found and a number of code points."""
+    """One way to be a valid string: a finite set, or what is found in it, what is not, and a number of code points."""
 
-    values: tuple[str, ...] | None
-    patterns: tuple[str, ...]
-    minimum: int
-    maximum: int | None
+    values: tuple[str, ...] | None = None
+    patterns: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    not_patterns: tuple[str, ...] = ()
+    not_formats: tuple[str, ...] = ()
+    not_values: tuple[str, ...] = ()
+    minimum: int = 0
+    maximum: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,293 +125,426 @@ class AtomAlternatives:
     numbers: tuple[NumberConstraint, ...]
 
 
+@dataclass(slots=True)
+class _Bounds:
+    """A window on a count, narrowed step by step."""
+
+    low: int = 0
+    high: int | None = None
+
+    def narrow(self, low: int, high: int | None) -> None:
+        self.low = max(self.low, low)
+        if high is not None:
+            self.high = high if self.high is None else min(self.high, high)
+
+    @property
+    def empty(self) -> bool:
+        return self.high is not None and self.high < self.low
+
+
+@dataclass(slots=True)
+class _Memo:
+    objects: dict[Variable, tuple[ObjectAlternative, ...]] = field(default_factory=dict)
+    arrays: dict[Variable, tuple[ArrayAlternative, ...]] = field(default_factory=dict)
+    strings: dict[Variable, tuple[StringAlternative, ...]] = field(default_factory=dict)
+    atoms: dict[Variable, AtomAlternatives] = field(default_factory=dict)
+    types: dict[Variable, int] = field(default_factory=dict)
+
+
 class NormalForm:
     """Variables of one document and their alternatives, computed on demand and kept."""
 
     def __init__(self, document: SchemaDocument) -> None:
         self._subschemas: list[Subschema] = list(document.subschemas)
-        self._literals: dict[object, Variable] = {}
+        self._expansion = Expansion(self._subschemas)
         self._value_sets: dict[int, frozenset[Hashable]] = {}
-        self._objects: dict[Variable, tuple[ObjectAlternative, ...]] = {}
-        self._arrays: dict[Variable, tuple[ArrayAlternative, ...]] = {}
-        self._strings: dict[Variable, tuple[StringAlternative, ...]] = {}
-        self._atoms: dict[Variable, AtomAlternatives] = {}
-        self._types: dict[Variable, int] = {}
-        self._closures: dict[int, Variable] = {}
+        self._memo = _Memo()
         self.root = self.variable((document.root,))
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 
-    def _closure(self, index: int) -> Variable:
-        found = self._closures.get(index)
-        if found is None:
-            seen: set[int] = set()
-            todo = [index]
-            while todo:
-                i = todo.pop()
-                if i not in seen:
-                    seen.add(i)
-                    todo.extend(self._subschemas[i].all_of)
-            # A reference and `true` say nothing themselves; leaving them out makes equal variables equal.
-            found = frozenset(i for i in seen if not self._says_nothing(self._subschemas[i]))
-            self._closures[index] = found
-        return found
-
-    @staticmethod
-    def _says_nothing(s: Subschema) -> bool:
-        return (
-            s.types == ir.ANY_TYPE
-            and s.values is None
-            and not s.any_of
-            and not s.properties
-            and not s.required
-            and s.additional is None
-            and not s.prefix_items
-            and s.items is None
-            and s.pattern is None
-            and s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None
-            and s.max_length is s.max_items is s.max_properties is None
-            and not s.min_length
-            and not s.min_items
-            and not s.min_properties
-        )
-
-    def variable(self, indices: Iterable[int]) -> Variable:
-        """The variable in which all these subschemas hold."""
+    def variable(self, signed: Iterable[int]) -> Variable:
+        """The variable in which all these signed subschemas hold."""
         out: Variable = ANYTHING
-        for i in indices:
-            out |= self._closure(i)
+        for i in signed:
+            out |= self._expansion.closure(i)
         return out
 
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
-        key = identity(value)
-        found = self._literals.get(key)
-        if found is None:
-            self._subschemas.append(Subschema(pointer="", values=[value]))
-            found = self._literals[key] = frozenset((len(self._subschemas) - 1,))
-        return found
+        return self._expansion.closure(self._expansion.literal(value))
 
     def pointer(self, variable: Variable) -> str:
         """The JSON pointer of a subschema of the variable, for messages."""
-        pointers = [self._subschemas[i].pointer for i in sorted(variable)]
+        pointers = [self._subschemas[i if i >= 0 else ~i].pointer for i in sorted(variable, key=abs)]
         return next((p for p in pointers if p), "")
 
     def types(self, variable: Variable) -> int:
         """The type atoms that the variable's own members admit; branches may admit fewer."""
-        found = self._types.get(variable)
+        found = self._memo.types.get(variable)
         if found is None:
             found = ir.ANY_TYPE
             for i in variable:
-                s = self._subschemas[i]
-                found &= s.types
-                if s.values is not None:
-                    found &= self._types_of(s.values)
-            self._types[variable] = found
+                if i >= 0:
+                    found &= self._expansion.types(i)
+                elif says_nothing(self._subschemas[~i]) and not self._subschemas[~i].all_of:
+                    found = 0
+            self._memo.types[variable] = found
         return found
 
-    @staticmethod
-    def _types_of(values: list[object]) -> int:
-        mask = 0
-        for value in values:
-            mask |= type_of(value)
-        return mask
+    def _conjunctions(self, variable: Variable, types: int) -> list[Conjunction]:
+        return self._expansion.conjunctions(variable, types) if self.types(variable) & types else []
 
-    # ---- alternatives ------------------------------------------------------------------------------------------------
-
-    def _conjunctions(self, variable: Variable, types: int) -> list[Variable]:
-        """The variable as a union of variables without `any_of`, those that admit none of `types` left out."""
-        if not any(self._subschemas[i].any_of for i in variable):
-            return [variable] if self.types(variable) & types else []
-        found: dict[Variable, None] = {}
-        for conjunction in self._expand(variable, frozenset(), types):
-            found[conjunction] = None
-            if len(found) > MAX_ALTERNATIVES:
-                raise ResourceLimitError(
-                    self.pointer(variable),
-                    "anyOf",
-                    f"its branches combine to more than {MAX_ALTERNATIVES} alternatives",
-                    f"MAX_ALTERNATIVES = {MAX_ALTERNATIVES}",
-                )
-        out = list(found)
-        if 1 < len(out) <= 256:  # an alternative that implies another one adds nothing
-            out = [a for a in out if not any(b < a for b in out)]
-        return out
-
-    def _expand(self, members: Variable, chosen: frozenset[tuple[int, int]], types: int) -> Iterator[Variable]:
-        types &= self.types(members)
-        if not types:
-            return
-        for i in sorted(members):
-            for g, group in enumerate(self._subschemas[i].any_of):
-                if (i, g) in chosen:
-                    continue
-                chosen = chosen | {(i, g)}
-                branches = [self._closure(b) for b in group]
-                if any(b <= members for b in branches):
-                    continue
-                for branch in branches:
-                    yield from self._expand(members | branch, chosen, types)
-                return
-        yield members
-
-    def _members(self, conjunction: Variable) -> list[Subschema]:
-        return [self._subschemas[i] for i in sorted(conjunction)]
-
-    def _values(self, members: list[Subschema], types: int) -> list[object] | None:
-        """The finite set of values of these types, where an `enum` or `const` makes it finite."""
+    def _values(self, conjunction: Conjunction) -> list[object] | None:
+        """The finite set of values of a conjunction's types, where an `enum` or `const` makes it finite."""
+        members = [self._subschemas[i] for i in conjunction.members]
         lists = [m.values for m in members if m.values is not None]
         if not lists:
             return None
-        candidates = min(lists, key=len)
         return [
-            v for v in candidates if type_of(v) & types and all(self._admits(m, v, in_place=False) for m in members)
+            v
+            for v in min(lists, key=len)
+            if type_of(v) & conjunction.types
+            and all(self._admits(m, v, in_place=False) for m in members)
+            and all(identity(v) not in self._identities(self._subschemas[i]) for i in conjunction.excluded)
+            and all(not self._admits(self._subschemas[i], v) for i in conjunction.negated)
         ]
+
+    # ---- objects -----------------------------------------------------------------------------------------------------
 
     def objects(self, variable: Variable) -> tuple[ObjectAlternative, ...]:
         """The alternatives for objects."""
-        found = self._objects.get(variable)
+        found = self._memo.objects.get(variable)
         if found is None:
             out: list[ObjectAlternative] = []
+            literals: dict[Hashable, None] = {}
             for conjunction in self._conjunctions(variable, ir.OBJECT):
-                members = self._members(conjunction)
-                values = self._values(members, ir.OBJECT)
-                if values is not None:
-                    for value in values:
-                        assert isinstance(value, dict)
-                        named = {k: self.literal(v) for k, v in value.items()}
-                        out.append(ObjectAlternative(named, None, tuple(value), len(value), len(value)))
+                values = self._values(conjunction)
+                if values is None:
+                    merged = self._merge_objects(conjunction)
+                    if merged is not None:
+                        out.append(merged)
                     continue
-                out.append(self._merge_objects(members))
-            found = self._objects[variable] = tuple(out)
+                for value in values:
+                    assert isinstance(value, dict)
+                    if identity(value) not in literals:
+                        literals[identity(value)] = None
+                        present = {k: self.literal(v) for k, v in value.items()}
+                        size = len(value)
+                        out.append(
+                            ObjectAlternative((), present, frozenset(), (), tuple(value), size, size, closed=True)
+                        )
+            found = self._memo.objects[variable] = tuple(out)
         return found
 
-    def _merge_objects(self, members: list[Subschema]) -> ObjectAlternative:
-        relevant = [m for m in members if m.properties or m.additional is not None]
-        properties: dict[str, Variable] = {}
-        for m in relevant:
-            for name in m.properties:
-                if name not in properties:
-                    asked = [o.properties.get(name, o.additional) for o in relevant]
-                    properties[name] = self.variable(i for i in asked if i is not None)
-        additional: Variable | None = self.variable(m.additional for m in relevant if m.additional is not None)
-        if any(m.additional is not None and self._subschemas[m.additional].types == 0 for m in relevant):
-            additional = None
+    def _merge_objects(self, conjunction: Conjunction) -> ObjectAlternative | None:
+        members = [self._subschemas[i] for i in conjunction.members]
+        rules = [
+            Rule(cast(dict[str, int | None], m.properties), tuple(m.pattern_properties), m.additional)
+            for m in members
+            if m.properties or m.pattern_properties or m.additional is not None
+        ]
+        for i in conjunction.tracked:
+            rule = self._unevaluated_rule(conjunction, i)
+            if rule is not None:
+                rules.append(rule)
         required: dict[str, None] = {}
+        bounds = _Bounds()
         for m in members:
             required.update(dict.fromkeys(m.required))
-        minimum = max([len(required), *(m.min_properties for m in members)])
-        maxima = [m.max_properties for m in members if m.max_properties is not None]
-        return ObjectAlternative(properties, additional, tuple(required), minimum, min(maxima, default=None))
+            bounds.narrow(m.min_properties, m.max_properties)
+        present: dict[str, Variable] = {}
+        absent: set[str] = set()
+        some: list[Some] = []
+        for atom in conjunction.atoms:
+            match atom:
+                case ("absent", str(name)):
+                    absent.add(name)
+                case ("has", str(name), value):
+                    present[name] = present.get(name, ANYTHING) | self.variable(cast(Any, value))
+                case ("members", int(low), high):
+                    bounds.narrow(low, cast(Any, high))
+                case ("some", where, value):
+                    some.append(self._some(cast(Any, where), self.variable(cast(Any, value))))
+        required.update(dict.fromkeys(present))
+        bounds.narrow(len(required), None)
+        if bounds.empty or not absent.isdisjoint(required):
+            return None
+        names = tuple(dict.fromkeys(self.variable((m.property_names,)) for m in members if m.property_names is not None))
+        return ObjectAlternative(
+            tuple(rules), present, frozenset(absent), names, tuple(required), bounds.low, bounds.high, tuple(some)
+        )
+
+    def _some(self, where: tuple[str, Any], value: Variable) -> Some:
+        kind, what = where
+        if kind == "pattern":
+            return Some(value, pattern=what)
+        if kind == "name":
+            return Some(value, name=self.variable((~what,)))
+        s = self._subschemas[what]
+        return Some(value, rule=Rule(dict.fromkeys(s.properties), tuple((p, None) for p, _ in s.pattern_properties), 0))
+
+    def _unevaluated_rule(self, conjunction: Conjunction, index: int) -> Rule | None:
+        """The rule for members that nothing under subschema `index` evaluates; None where all are evaluated."""
+        names: dict[str, int | None] = {}
+        patterns: dict[str, int | None] = {}
+        for i in self._expansion.applied(conjunction, index):
+            s = self._subschemas[i]
+            if s.additional is not None or (i != index and s.unevaluated_properties is not None):
+                return None
+            names.update(dict.fromkeys(s.properties))
+            patterns.update({p: None for p, _ in s.pattern_properties})
+        unevaluated = self._subschemas[index].unevaluated_properties
+        return None if unevaluated is None else Rule(names, tuple(patterns.items()), unevaluated)
+
+    def member(self, alternative: ObjectAlternative, name: str) -> Variable | None:
+        """What the value of a member must be; None where the member is not admitted."""
+        if name in alternative.absent or (alternative.closed and name not in alternative.present):
+            return None
+        if any(not self.admits(v, name) for v in alternative.names):
+            return None
+        asked: list[int] = []
+        for rule in alternative.rules:
+            found = [i for p, i in rule.patterns if search_language(p).matches(name.encode("utf-8", "surrogatepass"))]
+            if name in rule.properties:
+                found.append(rule.properties[name])
+            asked += [i for i in (found or [rule.additional]) if i is not None]
+        return self.variable(asked) | alternative.present.get(name, ANYTHING)
+
+    def free_member(self, alternative: ObjectAlternative, matched: frozenset[str]) -> Variable | None:
+        """What the value of a member must be whose name no rule has and in which exactly these patterns are found."""
+        if alternative.closed:
+            return None
+        asked: list[int] = []
+        for rule in alternative.rules:
+            found = [i for p, i in rule.patterns if p in matched]
+            asked += [i for i in (found or [rule.additional]) if i is not None]
+        return self.variable(asked)
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
 
     def arrays(self, variable: Variable) -> tuple[ArrayAlternative, ...]:
         """The alternatives for arrays."""
-        found = self._arrays.get(variable)
+        found = self._memo.arrays.get(variable)
         if found is None:
             out: list[ArrayAlternative] = []
+            literals: dict[Hashable, None] = {}
             for conjunction in self._conjunctions(variable, ir.ARRAY):
-                members = self._members(conjunction)
-                values = self._values(members, ir.ARRAY)
-                if values is not None:
-                    for value in values:
-                        assert isinstance(value, list)
+                values = self._values(conjunction)
+                if values is None:
+                    out += self._merge_arrays(conjunction)
+                    continue
+                for value in values:
+                    assert isinstance(value, list)
+                    if identity(value) not in literals:
+                        literals[identity(value)] = None
                         items = tuple(self.literal(v) for v in value)
                         out.append(ArrayAlternative(items, None, len(value), len(value)))
-                    continue
-                out.append(self._merge_arrays(members))
-            found = self._arrays[variable] = tuple(out)
+            found = self._memo.arrays[variable] = tuple(out)
         return found
 
-    def _merge_arrays(self, members: list[Subschema]) -> ArrayAlternative:
-        length = max((len(m.prefix_items) for m in members), default=0)
+    def _merge_arrays(self, conjunction: Conjunction) -> list[ArrayAlternative]:
+        members = [self._subschemas[i] for i in conjunction.members]
+        bounds = _Bounds()
+        contains: list[Contains] = []
+        unique = False
+        for m in members:
+            bounds.narrow(m.min_items, m.max_items)
+            unique = unique or m.unique_items
+            if m.contains is not None and (m.min_contains > 0 or m.max_contains is not None):
+                contains.append(self._contains(m.contains, m.min_contains, m.max_contains))
+        extra: dict[int, Variable] = {}
+        for atom in conjunction.atoms:
+            match atom:
+                case ("items", int(low), high):
+                    bounds.narrow(low, cast(Any, high))
+                case ("item", int(k), value):
+                    extra[k] = extra.get(k, ANYTHING) | self.variable(cast(Any, value))
+                    bounds.narrow(k + 1, None)
+                case ("some item", int(k), value):
+                    contains.append(Contains(self.variable(cast(Any, value)), 1, None, k))
+                case ("contains", int(i), int(low), high):
+                    contains.append(self._contains(i, low, cast(Any, high)))
+                case ("repeated",):
+                    raise UnsupportedSchemaError(
+                        self.pointer(frozenset(conjunction.members)), "uniqueItems", "cannot be enforced under a negation"
+                    )
+        if bounds.empty:
+            return []
+        length = max([len(m.prefix_items) for m in members] + [k + 1 for k in extra], default=0)
+        rest = [m.items for m in members if m.items is not None]
+        tails: list[int] = []
+        for i in conjunction.tracked:
+            evaluated, tail = self._unevaluated_items(conjunction, i)
+            if tail is not None:
+                length = max(length, evaluated)
+                tails.append(evaluated)
+                rest.append(tail)
         prefix = []
         for k in range(length):
             asked = [m.prefix_items[k] if k < len(m.prefix_items) else m.items for m in members]
-            prefix.append(self.variable(i for i in asked if i is not None))
-        rest = [m.items for m in members if m.items is not None]
+            part = self.variable(i for i in asked if i is not None) | extra.get(k, ANYTHING)
+            for evaluated, tail in zip(tails, rest[len(rest) - len(tails) :], strict=True):
+                if k >= evaluated:
+                    part |= self.variable((tail,))
+            prefix.append(part)
         items: Variable | None = self.variable(rest)
-        if any(self._subschemas[i].types == 0 for i in rest):
+        if self.types(cast(Variable, items)) == 0:
             items = None
-        maxima = [m.max_items for m in members if m.max_items is not None]
-        minimum = max((m.min_items for m in members), default=0)
-        return ArrayAlternative(tuple(prefix), items, minimum, min(maxima, default=None))
+        unique = unique and (bounds.high is None or bounds.high > 1)
+        return [ArrayAlternative(tuple(prefix), items, bounds.low, bounds.high, tuple(contains), unique)]
+
+    def _contains(self, index: int, low: int, high: int | None) -> Contains:
+        return Contains(self.variable((index,)), low, high, 0, self.variable((~index,)))
+
+    def _unevaluated_items(self, conjunction: Conjunction, index: int) -> tuple[int, int | None]:
+        """How many first items are evaluated under subschema `index`, and the schema of the others, if any."""
+        evaluated = 0
+        found: list[int] = []
+        for i in self._expansion.applied(conjunction, index):
+            s = self._subschemas[i]
+            if s.items is not None or (i != index and s.unevaluated_items is not None):
+                return 0, None
+            evaluated = max(evaluated, len(s.prefix_items))
+            if s.contains is not None:
+                found.append(s.contains)
+        unevaluated = self._subschemas[index].unevaluated_items
+        if unevaluated is None or not found:
+            return evaluated, unevaluated
+        return evaluated, self._expansion.either((*found, unevaluated))
+
+    # ---- scalars -----------------------------------------------------------------------------------------------------
 
     def strings(self, variable: Variable) -> tuple[StringAlternative, ...]:
         """The alternatives for strings."""
-        found = self._strings.get(variable)
+        found = self._memo.strings.get(variable)
         if found is None:
             out: dict[StringAlternative, None] = {}
             for conjunction in self._conjunctions(variable, ir.STRING):
-                members = self._members(conjunction)
-                values = self._values(members, ir.STRING)
-                if values is not None:
-                    texts = tuple(sorted(v for v in values if isinstance(v, str) and not _has_surrogate(v)))
-                    if texts:
-                        out[StringAlternative(texts, (), 0, None)] = None
+                values = self._values(conjunction)
+                if values is None:
+                    merged = self._merge_strings(conjunction)
+                    if merged is not None:
+                        out[merged] = None
                     continue
-                patterns = tuple(sorted({m.pattern for m in members if m.pattern is not None}))
-                maxima = [m.max_length for m in members if m.max_length is not None]
-                minimum = max((m.min_length for m in members), default=0)
-                out[StringAlternative(None, patterns, minimum, min(maxima, default=None))] = None
-            found = self._strings[variable] = tuple(out)
+                texts = [v for v in values if isinstance(v, str) and not _has_surrogate(v)]
+                texts = [t for t in texts if self._satisfies_atoms(t, conjunction)]
+                if texts:
+                    out[StringAlternative(tuple(sorted(texts)))] = None
+            found = self._memo.strings[variable] = tuple(out)
         return found
+
+    def _merge_strings(self, conjunction: Conjunction) -> StringAlternative | None:
+        members = [self._subschemas[i] for i in conjunction.members]
+        bounds = _Bounds()
+        for m in members:
+            bounds.narrow(m.min_length, m.max_length)
+        not_patterns, not_formats = set(), set()
+        not_values: set[str] = set()
+        for atom in conjunction.atoms:
+            match atom:
+                case ("length", int(low), high):
+                    bounds.narrow(low, cast(Any, high))
+                case ("not pattern", str(p)):
+                    not_patterns.add(p)
+                case ("not format", str(f)):
+                    not_formats.add(f)
+        for i in conjunction.excluded:
+            not_values |= {v for v in self._subschemas[i].values or () if isinstance(v, str) and not _has_surrogate(v)}
+        if bounds.empty:
+            return None
+        return StringAlternative(
+            None,
+            tuple(sorted({m.pattern for m in members if m.pattern is not None})),
+            tuple(sorted({m.format for m in members if m.format is not None})),
+            tuple(sorted(not_patterns)),
+            tuple(sorted(not_formats)),
+            tuple(sorted(not_values)),
+            bounds.low,
+            bounds.high,
+        )
+
+    @staticmethod
+    def _satisfies_atoms(text: str, conjunction: Conjunction) -> bool:
+        for atom in conjunction.atoms:
+            match atom:
+                case ("length", int(low), high):
+                    if not low <= len(text) <= _or_infinite(cast(Any, high)):
+                        return False
+                case ("not pattern", str(p)):
+                    if search_language(p).matches(text.encode()):
+                        return False
+                case ("not format", str(f)):
+                    if _has_format(text, f):
+                        return False
+        return True
 
     def atoms(self, variable: Variable) -> AtomAlternatives:
         """The alternatives for null, booleans and numbers."""
-        found = self._atoms.get(variable)
+        found = self._memo.atoms.get(variable)
         if found is None:
             null, booleans = False, set()
             numbers: dict[NumberConstraint, None] = {}
-            atoms = ir.NULL | ir.BOOLEAN | ir.NUMBER
-            for conjunction in self._conjunctions(variable, atoms):
-                types = self.types(conjunction) & atoms
-                members = self._members(conjunction)
-                values = self._values(members, types)
-                if values is not None:
-                    null |= any(v is None for v in values)
-                    booleans |= {v for v in values if isinstance(v, bool)}
-                    finite = frozenset(
-                        Fraction(v) for v in values if isinstance(v, int | Fraction) and not isinstance(v, bool)
-                    )
-                    if finite:
-                        strict = any(not m.integral_fraction and not m.types & ir.FRACTION for m in members)
-                        numbers[NumberConstraint(values=finite, integral_fraction=not strict, integer=strict)] = None
-                    continue
-                null |= bool(types & ir.NULL)
-                if types & ir.BOOLEAN:
-                    booleans |= {False, True}
-                if types & ir.NUMBER:
-                    numbers[self._merge_numbers(members, types)] = None
+            for kind in (ir.NULL, ir.BOOLEAN, ir.NUMBER):
+                for conjunction in self._conjunctions(variable, kind):
+                    values = self._values(conjunction)
+                    if kind == ir.NUMBER:
+                        merged = self._merge_numbers(conjunction, values)
+                        if merged is not None:
+                            numbers[merged] = None
+                        continue
+                    candidates = {None} if kind == ir.NULL else {False, True}
+                    if values is not None:
+                        candidates &= set(cast(Any, values))
+                    for i in conjunction.excluded:
+                        candidates -= {v for v in self._subschemas[i].values or () if type_of(v) == kind}
+                    null |= None in candidates
+                    booleans |= {v for v in candidates if v is not None}
             found = AtomAlternatives(null, tuple(sorted(booleans)), tuple(numbers))
-            self._atoms[variable] = found
+            self._memo.atoms[variable] = found
         return found
 
-    @staticmethod
-    def _merge_numbers(members: list[Subschema], types: int) -> NumberConstraint:
-        low: tuple[Fraction, bool] | None = None
-        high: tuple[Fraction, bool] | None = None
-        for m in members:
-            for bound, strict in ((m.minimum, False), (m.exclusive_minimum, True)):
-                if bound is not None and (low is None or (bound, strict) > low):
-                    low = (bound, strict)
-            for bound, strict in ((m.maximum, False), (m.exclusive_maximum, True)):
-                if bound is not None and (high is None or (-bound, strict) > (-high[0], high[1])):
-                    high = (bound, strict)
+    def _merge_numbers(self, conjunction: Conjunction, values: list[object] | None) -> NumberConstraint | None:
+        members = [self._subschemas[i] for i in conjunction.members]
+        lows = [(m.minimum, False) for m in members] + [(m.exclusive_minimum, True) for m in members]
+        highs = [(m.maximum, False) for m in members] + [(m.exclusive_maximum, True) for m in members]
+        not_multiples = []
+        types = conjunction.types
+        for atom in conjunction.atoms:
+            match atom:
+                case ("below", bound, bool(strict)):
+                    highs.append((cast(Any, bound), strict))
+                case ("above", bound, bool(strict)):
+                    lows.append((cast(Any, bound), strict))
+                case ("not multiple", q):
+                    not_multiples.append(cast(Any, q))
+        low = max(((b, s) for b, s in lows if b is not None), default=None)
+        high = min(((b, not s) for b, s in highs if b is not None), default=None)
+        excluded = {
+            Fraction(cast(Any, v)) for i in conjunction.excluded for v in self._subschemas[i].values or () if _is_number(v)
+        }
+        finite = None if values is None else frozenset(Fraction(cast(Any, v)) for v in values) - excluded
+        if finite is not None and not finite:
+            return None
         return NumberConstraint(
             integer=not types & ir.FRACTION,
             integral_fraction=all(m.integral_fraction or m.types & ir.FRACTION for m in members),
             minimum=None if low is None else low[0],
             exclusive_minimum=low is not None and low[1],
             maximum=None if high is None else high[0],
-            exclusive_maximum=high is not None and high[1],
+            exclusive_maximum=high is not None and not high[1],
             multiples=tuple(sorted({m.multiple_of for m in members if m.multiple_of is not None})),
+            values=finite,
+            non_integer=not types & ir.INTEGER,
+            not_multiples=tuple(sorted(set(not_multiples))),
+            not_values=frozenset(excluded) if finite is None else frozenset(),
         )
 
     # ---- validation of literals --------------------------------------------------------------------------------------
 
     def admits(self, variable: Variable, value: object) -> bool:
         """Whether a JSON value is valid under the variable."""
-        return all(self._admits(self._subschemas[i], value) for i in variable)
+        return all(self._admits(self._subschemas[i], value) if i >= 0 else not self._admits(self._subschemas[~i], value) for i in variable)
 
     def _identities(self, s: Subschema) -> frozenset[Hashable]:
         found = self._value_sets.get(id(s))
@@ -363,68 +552,95 @@ class NormalForm:
             found = self._value_sets[id(s)] = frozenset(map(identity, s.values or ()))
         return found
 
+    def _holds(self, index: int | None, value: object) -> bool:
+        return index is None or self._admits(self._subschemas[index], value)
+
     def _admits(self, s: Subschema, value: object, *, in_place: bool = True) -> bool:
         kind = type_of(value)
-        if not s.types & kind:
+        if not s.types & kind or (s.values is not None and identity(value) not in self._identities(s)):
             return False
-        if s.values is not None and identity(value) not in self._identities(s):
+        if in_place and not self._admits_in_place(s, value):
             return False
-        if in_place:
-            if not all(self._admits(self._subschemas[i], value) for i in s.all_of):
-                return False
-            if not all(any(self._admits(self._subschemas[b], value) for b in group) for group in s.any_of):
-                return False
         if isinstance(value, str):
-            return s.min_length <= len(value) <= _or_infinite(s.max_length) and (
-                s.pattern is None or search_language(s.pattern).matches(value.encode("utf-8", "surrogatepass"))
+            return (
+                s.min_length <= len(value) <= _or_infinite(s.max_length)
+                and (s.pattern is None or search_language(s.pattern).matches(value.encode("utf-8", "surrogatepass")))
+                and (s.format is None or _has_format(value, s.format))
             )
         if isinstance(value, dict):
-            if not s.min_properties <= len(value) <= _or_infinite(s.max_properties):
-                return False
-            if any(name not in value for name in s.required):
-                return False
-            for name, member in value.items():
-                index = s.properties.get(name, s.additional)
-                if index is not None and not self._admits(self._subschemas[index], member):
-                    return False
-            return True
+            return self._admits_object(s, value)
         if isinstance(value, list):
-            if not s.min_items <= len(value) <= _or_infinite(s.max_items):
+            return self._admits_array(s, value)
+        return not kind & ir.NUMBER or _admits_number(s, cast(Fraction, value))
+
+    def _admits_in_place(self, s: Subschema, value: object) -> bool:
+        return (
+            all(self._holds(i, value) for i in s.all_of)
+            and all(any(self._holds(b, value) for b in group) for group in s.any_of)
+            and all(sum(self._holds(b, value) for b in group) == 1 for group in s.one_of)
+            and not any(self._holds(i, value) for i in s.none_of)
+            and all(self._holds(b if self._holds(a, value) else c, value) for a, b, c in s.conditions)
+        )
+
+    def _admits_object(self, s: Subschema, value: dict[str, object]) -> bool:
+        if s.unevaluated_properties is not None:
+            raise UnsupportedSchemaError(s.pointer, "unevaluatedProperties", "cannot be enforced beside enum or const")
+        if not s.min_properties <= len(value) <= _or_infinite(s.max_properties):
+            return False
+        if any(name not in value for name in s.required):
+            return False
+        for name, others in s.dependent_required.items():
+            if name in value and any(o not in value for o in others):
                 return False
-            for k, item in enumerate(value):
-                index = s.prefix_items[k] if k < len(s.prefix_items) else s.items
-                if index is not None and not self._admits(self._subschemas[index], item):
-                    return False
-            return True
-        if kind & ir.NUMBER:
-            assert isinstance(value, int | Fraction)
-            return not (
-                (s.minimum is not None and value < s.minimum)
-                or (s.maximum is not None and value > s.maximum)
-                or (s.exclusive_minimum is not None and value <= s.exclusive_minimum)
-                or (s.exclusive_maximum is not None and value >= s.exclusive_maximum)
-                or (s.multiple_of is not None and (value / s.multiple_of).denominator != 1)
-            )
+        if any(name in value and not self._holds(i, value) for name, i in s.dependent_schemas.items()):
+            return False
+        for name, member in value.items():
+            if s.property_names is not None and not self._holds(s.property_names, name):
+                return False
+            data = name.encode("utf-8", "surrogatepass")
+            asked: list[int | None] = [i for p, i in s.pattern_properties if search_language(p).matches(data)]
+            if name in s.properties:
+                asked.append(s.properties[name])
+            if not all(self._holds(i, member) for i in asked or [s.additional]):
+                return False
         return True
 
+    def _admits_array(self, s: Subschema, value: list[object]) -> bool:
+        if s.unevaluated_items is not None:
+            raise UnsupportedSchemaError(s.pointer, "unevaluatedItems", "cannot be enforced beside enum or const")
+        if not s.min_items <= len(value) <= _or_infinite(s.max_items):
+            return False
+        if s.unique_items and len(set(map(identity, value))) < len(value):
+            return False
+        if s.contains is not None:
+            count = sum(self._holds(s.contains, item) for item in value)
+            if not s.min_contains <= count <= _or_infinite(s.max_contains):
+                return False
+        places = [s.prefix_items[k] if k < len(s.prefix_items) else s.items for k in range(len(value))]
+        return all(map(self._holds, places, value))
 
-def type_of(value: object) -> int:
-    """The type atom of an exact JSON value."""
-    if value is None:
-        return ir.NULL
-    if isinstance(value, bool):
-        return ir.BOOLEAN
-    if isinstance(value, int):
-        return ir.INTEGER
-    if isinstance(value, Fraction):
-        return ir.INTEGER if value.denominator == 1 else ir.FRACTION
-    if isinstance(value, str):
-        return ir.STRING
-    return ir.ARRAY if isinstance(value, list) else ir.OBJECT
+
+def _admits_number(s: Subschema, value: Fraction) -> bool:
+    return not (
+        (s.minimum is not None and value < s.minimum)
+        or (s.maximum is not None and value > s.maximum)
+        or (s.exclusive_minimum is not None and value <= s.exclusive_minimum)
+        or (s.exclusive_maximum is not None and value >= s.exclusive_maximum)
+        or (s.multiple_of is not None and Fraction(value / s.multiple_of).denominator != 1)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | Fraction) and not isinstance(value, bool)
 
 
 def _or_infinite(bound: int | None) -> float:
     return float("inf") if bound is None else bound
+
+
+def _has_format(text: str, name: str) -> bool:
+    language = format_language(name)
+    return language is None or language.matches(text.encode("utf-8", "surrogatepass"))
 
 
 def _has_surrogate(text: str) -> bool:

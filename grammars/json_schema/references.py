@@ -73,6 +73,20 @@ class Catalogue:
     scopes: dict[int, Scope] = field(default_factory=dict)
 
 
+RECURSIVE = ""
+"""Stands for `$recursiveAnchor` among the names of dynamic anchors."""
+
+
+def is_dynamic_anchor(target: Target, name: str) -> bool:
+    """Whether `target` has the `$dynamicAnchor` that is called `name`."""
+    return isinstance(target.schema, dict) and bool(name) and target.schema.get("$dynamicAnchor") == name
+
+
+def has_recursive_anchor(target: Target) -> bool:
+    """Whether `target` is marked by `$recursiveAnchor`."""
+    return isinstance(target.schema, dict) and target.schema.get("$recursiveAnchor") is True
+
+
 def escape(name: object) -> str:
     """`name` as one segment of a JSON pointer."""
     text = str(name)
@@ -86,6 +100,7 @@ class References:
         self.document = Document(schema)
         self._scopes: dict[tuple[int, str, int], Scope] = {}
         self._external: dict[str, Scope] = {}
+        self._dynamic: dict[tuple[int, str], dict[str, Target]] = {}
         self.root = self._root_scope(self.document, "", dialect)
 
     def enter(self, schema: Schema, scope: Scope, pointer: str) -> Scope:
@@ -93,10 +108,7 @@ class References:
 
         Raises `InvalidSchemaError` for a malformed identifier.
         """
-        dialect = scope.dialect
-        if "$schema" in schema or dialect.identifier in schema:
-            return self._enter(schema, scope, pointer, strict=True)
-        return scope
+        return self._enter(schema, scope, pointer, strict=True)
 
     def resolve(self, reference: str, scope: Scope) -> Target:
         """The target of `reference` in a subschema of `scope`.
@@ -120,6 +132,22 @@ class References:
             known = [name for base, name in self._catalogue(start.document).anchors if base == start.base]
             raise Unresolvable(f"there is no anchor {fragment!r}{_similar(fragment, known)}", start)
         return target
+
+    def dynamic_anchors(self, scope: Scope) -> dict[str, Target]:
+        """The dynamic anchors of the resource of `scope` by name, with `RECURSIVE` for a `$recursiveAnchor`."""
+        key = (id(scope.root), scope.base)
+        found = self._dynamic.get(key)
+        if found is None:
+            found = {
+                name: target
+                for (base, name), target in self._catalogue(scope.document).anchors.items()
+                if base == scope.base and is_dynamic_anchor(target, name)
+            }
+            root = Target(scope.root, scope, scope.pointer)
+            if has_recursive_anchor(root):
+                found[RECURSIVE] = root
+            self._dynamic[key] = found
+        return found
 
     def _enter(self, schema: Schema, scope: Scope, pointer: str, *, strict: bool) -> Scope:
         if schema is scope.root:

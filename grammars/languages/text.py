@@ -8,22 +8,22 @@ one settles all it met.
 
 from __future__ import annotations
 
-import heapq
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ResourceLimitError
 from ..regex import lengths as length_sets
-from ..regex.classes import LAST
-from ..regex.utf8 import MAX_ROWS, CodePointLanguage, Segments
+from ..regex.classes import EVERY, LAST, CodePoints
+from ..regex.graph_lengths import GraphLengths
+from ..regex.nearest import Nearest
+from ..regex.shapes import texts_over
+from ..regex.utf8 import MAX_ROWS, ClassRepeat, CodePointLanguage, Segments
 from .base import ALL_LENGTHS, DEAD, LengthSet, TextLanguage
-
-MAX_SEARCH = 100_000
-"""Most tuples that a product looks at to decide whether one of them is live."""
 
 _ZEROS = np.zeros(256, dtype=np.int32)
 _ZEROS.setflags(write=False)
@@ -169,7 +169,7 @@ def intersection(*languages: TextLanguage) -> TextLanguage:
     A finite set is filtered by the others at once. Anything else is a product, built as it is visited.
 
     Raises:
-        ResourceLimitError: whether any text is in all of them takes more than `MAX_SEARCH` states to decide.
+        ResourceLimitError: whether any text is in all of them takes more than `nearest.MAX_SEARCH` states to decide.
     """
     parts: dict[TextLanguage, None] = {}
     for language in languages:
@@ -181,12 +181,27 @@ def intersection(*languages: TextLanguage) -> TextLanguage:
     for part in kept:
         if part.start == DEAD:
             return part
+    kept = _without_redundant(kept)
+    if len(kept) == 1:
+        return kept[0]
     finite = [p for p in kept if isinstance(p, _LiteralSet)]
     if finite:
         smallest = min(finite, key=lambda p: len(p.members))
         others = [p for p in kept if p is not smallest]
         return _LiteralSet(m.decode() for m in smallest.members if all(p.matches(m) for p in others))
     return _Product(tuple(kept), None)
+
+
+def _without_redundant(parts: list[TextLanguage]) -> list[TextLanguage]:
+    """Without those that admit all texts over a class to which another one keeps anyway."""
+    kept = list(parts)
+    for part in parts:
+        shape = part.class_repeat(part.start) if isinstance(part, CodePointLanguage) else None
+        if shape is not None and shape[1:] == (0, None):
+            others = [other for other in kept if other is not part and isinstance(other, CodePointLanguage)]
+            if any(other.alphabet(other.start) <= shape[0] for other in others):
+                kept.remove(part)
+    return kept
 
 
 def difference(language: TextLanguage, *excluded: TextLanguage) -> TextLanguage:
@@ -222,10 +237,12 @@ class _Product(TextLanguage):
         self._tuples: list[_Tuple] = [(DEAD,) * len(components)]
         self._states: dict[_Tuple, int] = {}
         self._rows: list[NDArray[np.int32] | None] = [_ZEROS]
-        self._nearest: dict[_Tuple, int | None] = {}
         self._onward: dict[_Tuple, list[_Tuple]] = {}
         self._known_lengths: dict[int, LengthSet] = {}
+        self._without_counts: dict[tuple[int, CodePoints], _Product] = {}
         self._built = 0
+        self._nearest = Nearest(self._edges, self._accepts, self._bound, "a text meets all its conditions")
+        self._graph = GraphLengths(self._onward_by_character, self._ends)
         self.start = self._state(tuple(c.start for c in components))
 
     def __reduce__(self) -> tuple[Callable[..., TextLanguage], tuple[TextLanguage, ...]]:
@@ -265,59 +282,16 @@ class _Product(TextLanguage):
             found = self._onward[at] = [t for t in dict.fromkeys(self._by_byte(at)) if self._viable(t)]
         return found
 
+    def _edges(self, at: _Tuple) -> Iterable[tuple[_Tuple, int]]:
+        return zip(self._successors(at), repeat(1), strict=False)
+
     def _bound(self, at: _Tuple) -> int:
         """No fewer bytes than this lead to acceptance."""
         return max(c.shortest(s) for c, s in zip(self.components, at[: self._needed], strict=False))
 
-    def _distance(self, start: _Tuple) -> int | None:
-        """Fewest bytes to acceptance; None when the tuple is dead. A*, guided by the components' own distances."""
-        if not self._viable(start):
-            return None
-        if start in self._nearest:
-            return self._nearest[start]
-        cost: dict[_Tuple | None, int] = {start: 0}
-        came_from: dict[_Tuple | None, _Tuple] = {}
-        queue: list[tuple[int, int, int, _Tuple | None]] = [(0, 0, 0, start)]
-        done: set[_Tuple] = set()
-        ticket = 0
-        while queue:
-            _, _, so_far, at = heapq.heappop(queue)
-            if at is None:
-                node: _Tuple | None = None
-                while node != start:
-                    node = came_from[node]
-                    self._nearest[node] = so_far - cost[node]
-                return so_far
-            if at in done:
-                continue
-            done.add(at)
-            if len(done) > MAX_SEARCH:
-                raise ResourceLimitError(
-                    "",
-                    "pattern",
-                    f"whether a text meets all its conditions takes more than {MAX_SEARCH} states to decide",
-                    f"search {MAX_SEARCH}",
-                )
-            edges: list[tuple[_Tuple | None, int, int]] = []
-            if self._accepts(at):
-                edges.append((None, so_far, so_far))
-            else:
-                for target in self._successors(at):
-                    if target in self._nearest:
-                        rest = self._nearest[target]
-                        if rest is not None:
-                            edges.append((None, so_far + 1 + rest, so_far + 1 + rest))
-                    else:
-                        edges.append((target, so_far + 1, so_far + 1 + self._bound(target)))
-            for target_or_goal, reached, estimate in edges:
-                if reached < cost.get(target_or_goal, reached + 1):
-                    cost[target_or_goal] = reached
-                    came_from[target_or_goal] = at
-                    ticket -= 1  # the latest first among equals: straight on
-                    heapq.heappush(queue, (estimate, ticket, reached, target_or_goal))
-        for dead in done:
-            self._nearest[dead] = None
-        return None
+    def _distance(self, at: _Tuple) -> int | None:
+        """Fewest bytes to acceptance; None when the tuple is dead."""
+        return self._nearest.distance(at) if self._viable(at) else None
 
     # States
 
@@ -367,23 +341,76 @@ class _Product(TextLanguage):
             return self._distance(self._tuples[state]) or 0
 
     def lengths(self, state: int) -> LengthSet:
-        """See the contract. Found by stepping, so a counted repeat of n costs n states.
+        """See the contract. Found by stepping, but counted repeats of one class are taken apart.
 
         Raises:
-            ResourceLimitError: more than `lengths.MAX_LAYER_STATES` states.
+            ResourceLimitError: more than `graph_lengths.MAX_NODES` states.
         """
         found = self._known_lengths.get(state)
         if found is None:
             with self._lock:
                 at = self._tuples[state]
-                layer = [at] if self.boundary(state) or state == DEAD else self._characters_from([at])
-                found = self._known_lengths[state] = length_sets.layered(layer, self._onward_by_character, self._inside)
+                found = length_sets.NO_LENGTHS
+                for each in [at] if self.boundary(state) or state == DEAD else self._characters_from([at]):
+                    found = length_sets.union(found, self._graph.lengths(each))
+                self._known_lengths[state] = found
         return found
 
     def _onward_by_character(self, at: _Tuple) -> list[_Tuple]:
-        if self._alone(at) is not None:
+        if self._alone(at) is not None or self._counted(at) is not None:
             return []
         return self._characters_from([t for t in self._successors(at) if self._distance(t) is not None])
+
+    def _ends(self, at: _Tuple) -> LengthSet:
+        if DEAD in at[: self._needed]:
+            return length_sets.NO_LENGTHS
+        alone = self._alone(at)
+        if alone is not None:
+            return self.components[alone].lengths(at[alone])
+        counted = self._counted(at)
+        if counted is None:
+            return length_sets.ZERO_ONLY if self._accepts(at) else length_sets.NO_LENGTHS
+        # C{n,m} is C* of n to m characters.
+        index, (members, low, high) = counted
+        if index < self._needed and self._among(members, at, index):
+            members = EVERY
+        product = self._uncounted(index, members)
+        found = product.lengths_from((*at[:index], product.components[index].start, *at[index + 1 :]))
+        window = length_sets.interval(low, high)
+        if index < self._needed:
+            return length_sets.intersection(found, window)
+        without = self.lengths_from((*at[:index], DEAD, *at[index + 1 :]))
+        return length_sets.union(found, length_sets.intersection(without, length_sets.complement(window)))
+
+    def lengths_from(self, at: _Tuple) -> LengthSet:
+        """As `lengths`, for the components' states, each between two characters."""
+        with self._lock:
+            return length_sets.NO_LENGTHS if self._distance(at) is None else self._graph.lengths(at)
+
+    def _counted(self, at: _Tuple) -> tuple[int, ClassRepeat] | None:
+        """A component from which on so many characters of one class follow, unless any number of them does."""
+        for index, (component, state) in enumerate(zip(self.components, at, strict=True)):
+            if state != DEAD and isinstance(component, CodePointLanguage):
+                shape = component.class_repeat(state)
+                if shape is not None and shape[1:] != (0, None):
+                    return index, shape
+        return None
+
+    def _among(self, members: CodePoints, at: _Tuple, index: int) -> bool:
+        """Whether a required component other than that at `index` sees to it that only `members` come."""
+        return any(
+            i != index and isinstance(component, CodePointLanguage) and component.alphabet(state) <= members
+            for i, (component, state) in enumerate(zip(self.components, at[: self._needed], strict=False))
+        )
+
+    def _uncounted(self, index: int, members: CodePoints) -> _Product:
+        """This product with the texts over `members` in place of one component."""
+        key = (index, members)
+        found = self._without_counts.get(key)
+        if found is None:
+            components = (*self.components[:index], texts_over(members), *self.components[index + 1 :])
+            found = self._without_counts[key] = _Product(components, self.required)
+        return found
 
     def _characters_from(self, reached: Sequence[_Tuple]) -> list[_Tuple]:
         """The live tuples between characters that come first from `reached`."""
@@ -401,14 +428,6 @@ class _Product(TextLanguage):
                     seen.add(target)
                     pending.append(target)
         return list(out)
-
-    def _inside(self, at: _Tuple) -> LengthSet:
-        if DEAD in at[: self._needed]:
-            return length_sets.NO_LENGTHS
-        alone = self._alone(at)
-        if alone is not None:
-            return self.components[alone].lengths(at[alone])
-        return length_sets.ZERO_ONLY if self._accepts(at) else length_sets.NO_LENGTHS
 
     def _alone(self, at: _Tuple) -> int | None:
         """The component that alone decides from here on, the others being settled; None when there are several."""

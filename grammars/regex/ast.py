@@ -66,7 +66,6 @@ class Look(NamedTuple):
     body: Node
     ahead: bool
     negated: bool
-    position: int
 
 
 Node = Characters | Sequence | Alternatives | Repetition | Condition | Look

@@ -7,7 +7,7 @@ turns a range into bytes must leave the surrogates out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LAST = 0x10FFFF
 """The largest code point."""
@@ -67,6 +67,10 @@ class CodePoints:
     def __or__(self, other: CodePoints) -> CodePoints:
         return CodePoints.of(self.ranges + other.ranges)
 
+    def __le__(self, other: CodePoints) -> bool:
+        """Whether all members are members of `other`."""
+        return other.ranges == EVERY.ranges or (self & other).ranges == self.ranges
+
     def __invert__(self) -> CodePoints:
         gaps, at = [], 0
         for first, last in self.ranges:
@@ -112,3 +116,9 @@ SPACE = CodePoints.of(
 )
 NOT_DIGIT, NOT_WORD, NOT_SPACE = ~DIGIT, ~WORD, ~SPACE
 DOT = ~CodePoints.of([(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)])
+
+
+def least_bytes(ranges: Sequence[tuple[int, int]]) -> int:
+    """Length in UTF-8 of the shortest member of sorted ranges that are not empty."""
+    first = ranges[0][0]
+    return 1 if first < 0x80 else 2 if first < 0x800 else 3 if first < 0x10000 else 4

@@ -7,16 +7,14 @@ terms without conditions, which know the rest.
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Iterable
 
-from ..errors import ResourceLimitError
 from ..languages.base import LengthSet
 from . import classes
 from . import lengths as length_sets
+from .graph_lengths import GraphLengths
+from .nearest import Nearest
 from .terms import AFTER_OTHER, AFTER_WORD, AT, END_NEXT, NOT_AT, OTHER, Chars, Term, Terms, Union
-
-MAX_SEARCH = 100_000
-"""Most pairs one search looks at."""
 
 Place = tuple[Term, int]
 """A term and what stands before it."""
@@ -28,8 +26,10 @@ class Conditions:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._onward: dict[Place, dict[Place, int]] = {}
-        self._shortest: dict[Place, int | None] = {}
-        self._free: dict[Place, list[Term]] = {}
+        self._nearest = Nearest(
+            self._edges, self.accepts, lambda place: place[0].least_bytes, "its conditions can be met"
+        )
+        self._graph = GraphLengths(self._live_steps, self._ends)
 
     def after(self, remaining: Term) -> list[Term]:
         """`remaining` at a place that is not the start, as alternatives."""
@@ -58,72 +58,35 @@ class Conditions:
                 for target, part in onward:
                     if type(part) is Chars:
                         found[target] = min(part.least_bytes, found.get(target, 4))
+                        if not term.conditional:
+                            self._nearest.settle(target, term.least_bytes)
         self._onward[place] = found
         return found
+
+    def _edges(self, place: Place) -> Iterable[tuple[Place, int]]:
+        return self._steps(place).items()
 
     def shortest(self, place: Place) -> int | None:
         """Fewest bytes to acceptance; None when there is no way.
 
         Raises:
-            ResourceLimitError: the search met more than `MAX_SEARCH` places.
+            ResourceLimitError: the search met more than `nearest.MAX_SEARCH` places.
         """
         if not place[0].conditional:
             return None if place[0] is self._terms.EMPTY else place[0].least_bytes
-        if place in self._shortest:
-            return self._shortest[place]
-        # Dijkstra; `distance` from `place`. A known remainder is an edge to the goal, which is None.
-        distance: dict[Place | None, int] = {place: 0}
-        came_from: dict[Place | None, Place] = {}
-        queue: list[tuple[int, int, Place | None]] = [(0, 0, place)]
-        done: set[Place] = set()
-        ticket = 0
-        while queue:
-            so_far, _, at = heapq.heappop(queue)
-            if at is None:
-                node: Place | None = None
-                while node != place:
-                    node = came_from[node]
-                    self._shortest[node] = so_far - distance[node]
-                return so_far
-            if at in done:
-                continue
-            done.add(at)
-            if len(done) > MAX_SEARCH:
-                raise ResourceLimitError(
-                    "",
-                    "pattern",
-                    f"whether its conditions can be met takes more than {MAX_SEARCH} states to decide",
-                    f"search {MAX_SEARCH}",
-                )
-            edges: list[tuple[Place | None, int]] = list(self._steps(at).items())
-            if self.accepts(at):
-                edges.append((None, 0))
-            for target, cost in edges:
-                if target is not None and (not target[0].conditional or target in self._shortest):
-                    known = self.shortest(target)
-                    if known is None:
-                        continue
-                    target, cost = None, cost + known
-                if so_far + cost < distance.get(target, so_far + cost + 1):
-                    distance[target] = so_far + cost
-                    came_from[target] = at
-                    ticket += 1
-                    heapq.heappush(queue, (so_far + cost, ticket, target))
-        for dead in done:
-            self._shortest[dead] = None
-        return None
+        return self._nearest.distance(place)
 
     def lengths(self, place: Place) -> LengthSet:
         """The numbers of code points to acceptance."""
-        return length_sets.layered([place], self._conditional_steps, self._inside)
+        return self._graph.lengths(place)
 
-    def _conditional_steps(self, place: Place) -> list[Place]:
-        return [p for p in self._steps(place) if p[0].conditional and self.shortest(p) is not None]
+    def _live_steps(self, place: Place) -> list[Place]:
+        if not place[0].conditional:
+            return []
+        return [p for p in self._steps(place) if self.shortest(p) is not None]
 
-    def _inside(self, place: Place) -> LengthSet:
-        """Lengths by ending here, or by leaving for terms without conditions."""
-        found = length_sets.ZERO_ONLY if self.accepts(place) else length_sets.NO_LENGTHS
-        for term, _ in self._steps(place):
-            if not term.conditional:
-                found = length_sets.union(found, length_sets.shift(self._terms.lengths(term), 1))
-        return found
+    def _ends(self, place: Place) -> LengthSet:
+        """Lengths by ending here, or all of them without conditions."""
+        if not place[0].conditional:
+            return self._terms.lengths(place[0])
+        return length_sets.ZERO_ONLY if self.accepts(place) else length_sets.NO_LENGTHS

@@ -12,88 +12,50 @@ found that no `$` can take back, everything else is dropped from the state, so a
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from ..languages.base import DEAD, LengthSet, TextLanguage
 from . import classes
 from . import lengths as length_sets
+from .classes import CodePoints
 from .conditions import Conditions
-from .parser import parse
-from .terms import AFTER_OTHER, AFTER_WORD, AT, END_NEXT, NOT_AT, OTHER, START, Chars, Term, Terms, Union
-from .utf8 import CodePointLanguage, Segments
-
-CACHED_LANGUAGES = 512
-"""How many languages of each kind the process keeps."""
-
-_building = threading.Lock()
+from .covers import Covers
+from .terms import AFTER_OTHER, AFTER_WORD, AT, END_NEXT, NOT_AT, OTHER, START, Chars, Term, Terms, Union, class_repeat
+from .utf8 import ClassRepeat, CodePointLanguage, Segments
 
 
-def search_language(pattern: str) -> TextLanguage:
-    """The texts in which `pattern` is found anywhere, as JSON Schema's `pattern` means it.
+class Origin(NamedTuple):
+    """Where a language comes from: it is pickled as the call `make(pattern)`."""
 
-    Languages are shared: the same pattern gives the same object while it is cached.
+    make: Callable[[str], TextLanguage]
+    pattern: str
 
-    Raises:
-        PatternError: the pattern is not ECMA-262, or not supported.
-        ResourceLimitError: groups nested too deep, here; too many states, when they are visited.
-    """
-    with _building:
-        return _search_language(pattern)
-
-
-def full_language(pattern: str) -> TextLanguage:
-    """The texts that `pattern` matches as a whole. Otherwise as `search_language`."""
-    with _building:
-        return _full_language(pattern)
-
-
-@lru_cache(maxsize=CACHED_LANGUAGES)
-def _search_language(pattern: str) -> TextLanguage:
-    return RegexLanguage(pattern, search=True)
-
-
-@lru_cache(maxsize=CACHED_LANGUAGES)
-def _full_language(pattern: str) -> TextLanguage:
-    return RegexLanguage(pattern, search=False)
+    def __repr__(self) -> str:
+        return f"{self.make.__name__}({self.pattern!r})"
 
 
 class RegexLanguage(CodePointLanguage):
-    """The language of a pattern. Pickled as the pattern: the numbers of states are not kept."""
+    """The language of a term without lookarounds, which is the pattern's way through the whole text.
 
-    def __init__(self, pattern: str, search: bool) -> None:
+    Pickled by way of its origin: the numbers of states are not kept.
+    """
+
+    def __init__(self, origin: Origin, terms: Terms, term: Term) -> None:
         super().__init__()
-        self.pattern, self.search = pattern, search
-        self._terms = terms = Terms()
-        self._conditions = Conditions(terms)
+        self._origin = origin
+        self._terms = terms
+        self._conditions, self._covers = Conditions(terms), Covers(terms)
         self._remaining: list[tuple[Term, ...]] = [()]
         self._before: list[int] = [OTHER]
         self._states: dict[tuple[int, tuple[Term, ...]], int] = {}
-        term = terms.of(parse(pattern))
-        term = self._searched(term) if search else terms.resolve(term, AT, AT)
         self.start = self._state({term}, START)
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
-        return search_language if self.search else full_language, (self.pattern,)
+        return self._origin.make, (self._origin.pattern,)
 
     def __repr__(self) -> str:
-        return f"{'search' if self.search else 'full'}_language({self.pattern!r})"
-
-    def _searched(self, term: Term) -> Term:
-        """`term` somewhere in a text."""
-        terms = self._terms
-        some_text = terms.repeat(terms.ANY, 1, None)
-        by_left = []
-        for left in (AT, NOT_AT):
-            last, inner = terms.resolve(term, left, AT), terms.resolve(term, left, NOT_AT)
-            if last is inner:
-                by_left.append(terms.concat(last, terms.ANY_STAR))
-            else:
-                by_left.append(terms.union([last, terms.concat(inner, some_text)]))
-        first, later = by_left
-        if first is later:
-            return terms.concat(terms.ANY_STAR, first)
-        return terms.union([first, terms.concat(some_text, later)])
+        return repr(self._origin)
 
     # States
 
@@ -220,6 +182,14 @@ class RegexLanguage(CodePointLanguage):
     def universal(self, state: int) -> bool:
         return state < len(self._remaining) and self._remaining[state] == (self._terms.ANY_STAR,)
 
+    def class_repeat(self, state: int) -> ClassRepeat | None:
+        remaining = self._remaining[state] if state < len(self._remaining) else ()
+        return class_repeat(remaining[0]) if len(remaining) == 1 else None
+
+    def alphabet(self, state: int) -> CodePoints:
+        with self._lock:
+            return self._covers.alphabet_of(self._remaining[state])
+
     def _shortest_between(self, state: int) -> int:
         places = [(term, self._kind(term, self._before[state])) for term in self._remaining[state]]
         return min((n for n in map(self._conditions.shortest, places) if n is not None), default=0)
@@ -237,3 +207,14 @@ class RegexLanguage(CodePointLanguage):
 
 def _serial(term: Term) -> int:
     return term.serial
+
+
+def merged_segments(steps: Iterable[tuple[Iterable[tuple[int, int]], int]]) -> Segments:
+    """Sorted segments of disjoint ranges with their targets, neighbours of one target made one; without target 0."""
+    out: Segments = []
+    for first, last, target in sorted((a, b, target) for ranges, target in steps if target for a, b in ranges):
+        if out and out[-1][2] == target and out[-1][1] == first - 1:
+            out[-1] = (out[-1][0], last, target)
+        else:
+            out.append((first, last, target))
+    return out

@@ -25,7 +25,21 @@ NO_LENGTHS = LengthSet(0, 0, 1)
 ZERO_ONLY = LengthSet(1, 1, 1)
 ONE_ONLY = LengthSet(2, 2, 1)
 
-__all__ = ["ALL_LENGTHS", "NO_LENGTHS", "ONE_ONLY", "ZERO_ONLY", "add", "finite", "layered", "shift", "times", "union"]
+__all__ = [
+    "ALL_LENGTHS",
+    "NO_LENGTHS",
+    "ONE_ONLY",
+    "ZERO_ONLY",
+    "add",
+    "complement",
+    "finite",
+    "intersection",
+    "interval",
+    "layered",
+    "shift",
+    "times",
+    "union",
+]
 
 
 def _limited(size: int) -> int:
@@ -125,6 +139,35 @@ def union(a: LengthSet, b: LengthSet) -> LengthSet:
     preperiod = max(a.preperiod, b.preperiod)
     size = _limited(preperiod + period)
     return _normal(_unrolled(a, size) | _unrolled(b, size), preperiod, period)
+
+
+def intersection(a: LengthSet, b: LengthSet) -> LengthSet:
+    """The numbers in both."""
+    if a == b or b == ALL_LENGTHS or not a.bits:
+        return a
+    if a == ALL_LENGTHS or not b.bits:
+        return b
+    period = 1
+    for one in (a, b):
+        if not _tail(one):  # finite: what the other has beyond does not matter
+            size = one.bits.bit_length()
+            return _of_bits(_unrolled(a, size) & _unrolled(b, size))
+        period = period * one.period // gcd(period, one.period)
+    preperiod = max(a.preperiod, b.preperiod)
+    size = _limited(preperiod + period)
+    return _normal(_unrolled(a, size) & _unrolled(b, size), preperiod, period)
+
+
+def complement(a: LengthSet) -> LengthSet:
+    """The numbers that are no members."""
+    return _normal(a.bits ^ (1 << a.preperiod + a.period) - 1, a.preperiod, a.period)
+
+
+def interval(low: int, high: int | None) -> LengthSet:
+    """The numbers from `low` to `high`; no upper limit when `high` is None."""
+    if high is None:
+        return LengthSet(1 << _limited(low), low, 1)
+    return _of_bits((1 << _limited(high + 1)) - (1 << low)) if low <= high else NO_LENGTHS
 
 
 def shift(a: LengthSet, by: int) -> LengthSet:

@@ -47,8 +47,8 @@ def parse(pattern: str) -> Node:
     """The syntax tree of `pattern`.
 
     Raises:
-        PatternError: kind "invalid" for what is not ECMA-262, "unsupported" for lookarounds, backreferences, modifiers
-            and Unicode properties that cannot be decided here.
+        PatternError: kind "invalid" for what is not ECMA-262, "unsupported" for backreferences, modifiers and Unicode
+            properties that cannot be decided here.
         ResourceLimitError: groups nested deeper than `MAX_NESTING`.
     """
     return _Parser(pattern).parse()
@@ -104,7 +104,7 @@ class _Parser:
                 names |= inner
                 self.at += 1
                 if kind:
-                    atom = Look(atom, ahead="<" not in kind, negated="!" in kind, position=opened)
+                    atom = Look(atom, ahead="<" not in kind, negated="!" in kind)
                     if not atom.ahead:
                         items.append(atom)
                         continue
@@ -165,7 +165,6 @@ class _Parser:
         for kind in ("=", "!", "<=", "<!"):
             if text.startswith(kind, opened + 2):
                 self.at += 2 + len(kind)
-                self._unsupported(f"{'lookbehind' if '<' in kind else 'lookahead'} (?{kind}…)", opened)
                 return kind
         if text.startswith("<", opened + 2):
             self.at += 2

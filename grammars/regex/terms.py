@@ -9,6 +9,9 @@ different ones small and makes emptiness evident: a term without conditions is d
 Conditions (`^`, `$`, `\\b`) are terms too. Whether they hold depends on both neighbours of a place. Derivatives are
 taken for a kind of neighbour on the left (`before`), and `gaps` tells for which neighbours on the right a term can
 match nothing. `resolve` removes the anchors that the place of a term decides, which in practice is nearly all.
+
+Lookarounds are conditions that ask for more than the neighbours; terms that hold one are not for the derivatives of
+this module but for those of `guards`.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class Term:
         conditional: contains a condition.
         anchored: contains `^` or `$`.
         bounded: contains a word boundary.
+        looks: the lookarounds in it, those inside lookarounds too.
         least_bytes: length in UTF-8 of a shortest text; a lower bound when conditional.
     """
 
@@ -52,6 +56,7 @@ class Term:
         "form",
         "known_lengths",
         "least_bytes",
+        "looks",
         "maybe_empty",
         "nullable",
         "serial",
@@ -63,6 +68,7 @@ class Term:
     anchored: bool
     bounded: bool
     least_bytes: int
+    looks: frozenset[Look]
     form: Form | None
     known_lengths: LengthSet | None
 
@@ -72,6 +78,7 @@ class Term:
         self.maybe_empty = maybe_empty
         self.least_bytes = least_bytes
         self.conditional = self.anchored = self.bounded = False
+        self.looks = _NO_LOOKS
         self.form = None
         self.known_lengths = None
 
@@ -79,6 +86,8 @@ class Term:
         self.conditional = True
         self.anchored |= part.anchored
         self.bounded |= part.bounded
+        if part.looks:
+            self.looks |= part.looks
 
 
 class Nothing(Term):
@@ -99,10 +108,7 @@ class Chars(Term):
     __slots__ = ("members",)
 
     def __init__(self, serial: int, members: CodePoints) -> None:
-        first = members.ranges[0][0]
-        super().__init__(
-            serial, False, False, 1 if first < 0x80 else 2 if first < 0x800 else 3 if first < 0x10000 else 4
-        )
+        super().__init__(serial, False, False, classes.least_bytes(members.ranges))
         self.members = members
 
 
@@ -119,22 +125,40 @@ class Assertion(Term):
         self.bounded = not self.anchored
 
 
+class Look(Term):
+    """A lookaround. What is read on its account is the rest of the text (ahead) or all before the place (behind).
+
+    Attributes:
+        body: what that has to match as a whole: the body as written, with any text beyond it.
+    """
+
+    __slots__ = ("ahead", "body", "negated")
+
+    def __init__(self, serial: int, body: Term, ahead: bool, negated: bool) -> None:
+        super().__init__(serial, False, True, 0)
+        self.body, self.ahead, self.negated = body, ahead, negated
+        self.conditional = True
+        self.bounded = body.bounded
+        self.looks = body.looks | {self}
+
+
 class Concat(Term):
     """`head`, which is no `Concat`, then `tail`."""
 
     __slots__ = ("head", "tail")
 
     def __init__(self, serial: int, head: Term, tail: Term) -> None:
-        super().__init__(
-            serial,
-            head.nullable and tail.nullable,
-            head.maybe_empty and tail.maybe_empty,
-            head.least_bytes + tail.least_bytes,
-        )
+        # Term.__init__ and _inherit, spelled out: half of all terms are made here.
+        self.serial = serial
         self.head, self.tail = head, tail
-        for part in (head, tail):
-            if part.conditional:
-                self._inherit(part)
+        self.nullable = head.nullable and tail.nullable
+        self.maybe_empty = head.maybe_empty and tail.maybe_empty
+        self.least_bytes = head.least_bytes + tail.least_bytes
+        self.conditional = head.conditional or tail.conditional
+        self.anchored = head.anchored or tail.anchored
+        self.bounded = head.bounded or tail.bounded
+        self.looks = head.looks | tail.looks if self.conditional else _NO_LOOKS
+        self.form = self.known_lengths = None
 
 
 class Union(Term):
@@ -166,6 +190,8 @@ class Repeat(Term):
         if body.conditional:
             self._inherit(body)
 
+
+_NO_LOOKS: frozenset[Look] = frozenset()
 
 Form = tuple[tuple[Chars, Term], ...]
 """A linear form: after a code point out of the first, the second remains. Sets may overlap."""
@@ -208,6 +234,17 @@ class Terms:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = Assertion(self._next(), kind)
+        return found
+
+    def look(self, body: Term, ahead: bool, negated: bool) -> Term:
+        """A lookaround; `body` as written."""
+        body = self.then_any_text(body) if ahead else self.concat(self.ANY_STAR, body)
+        if body is self.EMPTY or body is self.ANY_STAR:
+            return self.EPSILON if (body is self.EMPTY) == negated else self.EMPTY
+        key = (Look, body, ahead, negated)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Look(self._next(), body, ahead, negated)
         return found
 
     def concat(self, head: Term, tail: Term) -> Term:
@@ -302,10 +339,13 @@ class Terms:
             return self.EPSILON if low == 0 else body
         if body.nullable:
             low = 0
+        if type(body) is Look:
+            return body if low else self.EPSILON
         if type(body) is Repeat:
-            # Nested counts are one interval when those of k and of k + 1 rounds touch; from k = low on if at all.
+            # Nested counts are one interval when those of k and of k + 1 rounds touch, from k = low on if at all, or
+            # when there is only one number of rounds.
             touching = low > 0 if body.high is None else low * (body.high - body.low) + 1 >= body.low
-            if touching or body.low <= 1:
+            if touching or body.low <= 1 or low == high:
                 high = None if high is None or body.high is None else body.high * high
                 low, body = body.low * low, body.body
         if low == 1 and high == 1:
@@ -331,8 +371,55 @@ class Terms:
             return self.union([self.of(option) for option in node.options])
         if isinstance(node, ast.Condition):
             return self.assertion(node.kind)
-        kind = "lookahead" if node.ahead else "lookbehind"
-        raise ast.PatternError("unsupported", node.position, kind)
+        return self.look(self.of(node.body), node.ahead, node.negated)
+
+    def searched(self, term: Term) -> Term:
+        """`term` somewhere in a text."""
+        at_start, at_end, middle = self._anchors(term)
+        if not middle.anchored:
+            found = middle if at_end else self.then_any_text(middle)
+            return found if at_start else self.concat(self.ANY_STAR, found)
+        some_text = self.repeat(self.ANY, 1, None)
+        by_left = []
+        for left in (AT, NOT_AT):
+            last, inner = self.resolve(term, left, AT), self.resolve(term, left, NOT_AT)
+            if last is inner:
+                by_left.append(self.then_any_text(last))
+            else:
+                by_left.append(self.union([last, self.concat(inner, some_text)]))
+        first, later = by_left
+        if first is later:
+            return self.concat(self.ANY_STAR, first)
+        return self.union([first, self.concat(some_text, later)])
+
+    def _anchors(self, term: Term) -> tuple[bool, bool, Term]:
+        """Whether `term` begins with `^` and ends with `$`, and what is between."""
+        if not term.anchored:
+            return False, False, term
+        parts = chain(term)
+        start, stop = 0, len(parts)
+        while start < stop and parts[start] is self.assertion("start"):
+            start += 1
+        while stop > start and parts[stop - 1] is self.assertion("end"):
+            stop -= 1
+        middle = self.EPSILON
+        for part in reversed(parts[start:stop]):
+            middle = self._cons(part, middle)
+        return start > 0, stop < len(parts), middle
+
+    def then_any_text(self, term: Term) -> Term:
+        """`term`, then whatever else up to the end of the text: a lookahead that comes last is part of the match."""
+        parts = chain(term)
+        last = parts.pop()
+        if type(last) is Look and last.ahead and not last.negated:
+            found = last.body
+        elif type(last) is Union and last.looks:
+            found = self.union([self.then_any_text(option) for option in last.options])
+        else:
+            return self.concat(term, self.ANY_STAR)
+        for part in reversed(parts):
+            found = self.concat(part, found)
+        return found
 
     # Conditions
 
@@ -341,7 +428,7 @@ class Terms:
 
         With NOT_AT no anchor of that side is left; with AT some may be.
         """
-        if not term.anchored:
+        if not term.anchored:  # a lookaround is resolved when it is met: its far side is not the term's
             return term
         key = (term, left, right)
         found = self._resolved.get(key)
@@ -362,17 +449,17 @@ class Terms:
             if term.high != 1:
                 left, right = (side if side == NOT_AT else UNKNOWN for side in (left, right))
             return self.repeat(self.resolve(term.body, left, right), term.low, term.high)
-        heads = _chain(term)
+        heads = chain(term)
         # Nothing can be read after `$` nor before `^`: what has to be is a contradiction, what may be is not.
-        for kind, ordered in (("end", heads), ("start", heads[::-1])):
+        for kind in ("end", "start"):
             after = False
-            for index, head in enumerate(ordered):
+            for index in range(len(heads)) if kind == "end" else range(len(heads) - 1, -1, -1):
+                head = heads[index]
                 if after and not head.conditional:
                     if not head.nullable:
                         return self.EMPTY
-                    ordered[index] = self.EPSILON
+                    heads[index] = self.EPSILON
                 after |= type(head) is Assertion and head.kind == kind
-            heads = ordered if kind == "end" else ordered[::-1]
         lefts, rights = _sides(heads, left), _sides(heads[::-1], right)[::-1]
         result = self.EPSILON
         for head, before, after_it in zip(reversed(heads), reversed(lefts), reversed(rights), strict=True):
@@ -394,7 +481,7 @@ class Terms:
             return across if term.kind == "boundary" else ANYTHING_NEXT ^ across
         if type(term) is Concat:
             found = ANYTHING_NEXT
-            for head in _chain(term):
+            for head in chain(term):
                 found &= self.gaps(head, before)
             return found
         if type(term) is Union:
@@ -405,7 +492,7 @@ class Terms:
         assert type(term) is Repeat
         return self.gaps(term.body, before)
 
-    def _narrowed(self, chars: Chars, following: int) -> Chars | None:
+    def narrowed(self, chars: Chars, following: int) -> Chars | None:
         """The part of `chars` of the kinds in `following`."""
         if following & CHARACTER_NEXT == CHARACTER_NEXT:
             return chars
@@ -444,7 +531,7 @@ class Terms:
                 gaps = self.gaps(body, before) & CHARACTER_NEXT
                 rest = self.repeat(body, 0, high)
                 for chars, after in form if gaps else ():
-                    part = self._narrowed(chars, gaps)
+                    part = self.narrowed(chars, gaps)
                     if part is not None:
                         out.append((part, self.concat(after, rest)))
         elif type(term) is Concat:
@@ -453,7 +540,7 @@ class Terms:
             while True:
                 head, rest = (at.head, at.tail) if type(at) is Concat else (at, self.EPSILON)
                 for chars, after in self.linear(head, before):
-                    part = self._narrowed(chars, following)
+                    part = self.narrowed(chars, following)
                     if part is not None:
                         out.append((part, self.concat(after, rest)))
                 if not head.nullable:
@@ -519,11 +606,20 @@ class Terms:
         return terms
 
 
+def class_repeat(term: Term) -> tuple[CodePoints, int, int | None] | None:
+    """A class, and how many of its members, when that is all there is to `term`."""
+    if type(term) is Repeat and type(term.body) is Chars:
+        return term.body.members, term.low, term.high
+    if type(term) is Chars:
+        return term.members, 1, 1
+    return (classes.EVERY, 0, 0) if type(term) is Epsilon else None
+
+
 def _serial(term: Term) -> int:
     return term.serial
 
 
-def _chain(term: Term) -> list[Term]:
+def chain(term: Term) -> list[Term]:
     """The parts of a chain of `Concat`s."""
     parts = []
     while type(term) is Concat:
@@ -541,6 +637,6 @@ def _sides(heads: list[Term], known: int) -> list[int]:
         if known != NOT_AT:
             if not head.maybe_empty:
                 known = NOT_AT
-            elif type(head) is not Assertion and type(head) is not Epsilon:
+            elif type(head) not in (Assertion, Look, Epsilon):
                 known = UNKNOWN
     return out

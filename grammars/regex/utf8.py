@@ -18,13 +18,16 @@ from numpy.typing import NDArray
 from ..errors import ResourceLimitError
 from ..languages.base import DEAD, LengthSet, TextLanguage
 from . import lengths as length_sets
-from .classes import FIRST_SURROGATE, LAST, LAST_SURROGATE
+from .classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, CodePoints
 
 MAX_ROWS = 20_000
 """Most rows built per language; a row is 1 KiB."""
 
 Segments = list[tuple[int, int, int]]
 """Sorted disjoint ranges of code points with their targets: (first, last, state)."""
+
+ClassRepeat = tuple[CodePoints, int, int | None]
+"""A class, and from how many to how many of its members; no upper limit when the last is None."""
 
 _Inside = tuple[int, tuple[tuple[int, int, int], ...]]
 """Bytes outstanding, and ranges of the bits they carry with their targets."""
@@ -64,6 +67,14 @@ class CodePointLanguage(TextLanguage):
     @abstractmethod
     def _lengths_between(self, state: int) -> LengthSet:
         """`lengths` for a state between characters."""
+
+    def class_repeat(self, state: int) -> ClassRepeat | None:  # noqa: ARG002
+        """What follows `state`, when that is evidently so many characters of one class; None otherwise."""
+        return None
+
+    def alphabet(self, state: int) -> CodePoints:  # noqa: ARG002
+        """A set that has every code point that can still come after `state`, which is between characters."""
+        return EVERY
 
     def _new_state(self) -> int:
         self._rows.append(None)

@@ -146,6 +146,72 @@ def test_assisted_decoding_equals_greedy() -> None:
     assert torch.equal(outputs[0], outputs[2])
 
 
+def letters_tokenizer(letters: str) -> Any:
+    """A tokenizer with one token per letter; the same letters in another order are another tokenizer."""
+    import tokenizers
+
+    tokens = {"</s>": 0, **{letter: i + 1 for i, letter in enumerate(letters)}}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=tokens, merges=[]))
+    tokenizer.decoder = tokenizers.decoders.Fuse()
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>", pad_token="</s>")
+
+
+def letters_model(tokenizer: Any, seed: int) -> Any:
+    torch.manual_seed(seed)
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        initializer_range=0.4,
+        bos_token_id=None,
+        eos_token_id=0,
+        pad_token_id=0,
+    )
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+class Spy:
+    """Passes calls on, and notes the widths of the logits."""
+
+    def __init__(self, processor: Any, widths: set[int]) -> None:
+        self.processor, self.widths = processor, widths
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        self.widths.add(scores.shape[1])
+        return self.processor(input_ids, scores)
+
+
+@pytest.mark.parametrize("do_sample", [False, True])
+def test_a_draft_model_with_another_tokenizer(do_sample: bool) -> None:
+    """Its calls reach the same processor with other ids and another width; the output is constrained all the same."""
+    ours, theirs = letters_tokenizer("abcdefgh[],"), letters_tokenizer(",hgfedcba][xyz")
+    main_model, draft = letters_model(ours, 0), letters_model(theirs, 1)
+    vocabulary = constrain.Vocabulary.from_tokens([None, *(bytes([b]) for b in b"abcdefgh[],")], eos_token_ids=0)
+    grammar = constrain.regex(r"\[[abc]{2,4}(,[def]{1,3}){2,6}\]").compile(vocabulary)
+    ids = ours("habe", return_tensors="pt")["input_ids"]
+    arguments: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 40, "do_sample": do_sample}
+    for seed in range(3):
+        torch.manual_seed(seed)
+        processor = constrain.ConstrainedLogitsProcessor(grammar)
+        widths: set[int] = set()
+        output = main_model.generate(
+            ids,
+            logits_processor=[Spy(processor, widths)],
+            assistant_model=draft,
+            tokenizer=ours,
+            assistant_tokenizer=theirs,
+            **arguments,
+        )
+        assert processor.completed(output) == [True]
+        assert do_sample or widths == {len(ours), len(theirs)}
+        if not do_sample:
+            fresh = constrain.ConstrainedLogitsProcessor(grammar)
+            assert torch.equal(output, main_model.generate(ids, logits_processor=[fresh], **arguments))
+
+
 def test_runs_are_reproducible() -> None:
     runs = []
     for _ in range(2):

@@ -583,6 +583,8 @@ def test_batches_that_grammars_cannot_share_raise() -> None:
         )
     with pytest.raises(ValueError, match="at least one"):
         ConstrainedLogitsProcessor([])
+    with pytest.raises(TypeError, match="compile"):
+        ConstrainedLogitsProcessor(object())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="same vocabulary"):
         ConstrainedLogitsProcessor([word_grammar((1,)), word_grammar((1,), width=61)])
 
@@ -687,6 +689,54 @@ def test_a_step_costs_one_accepted_token_per_new_row(model: Any) -> None:
         max_new_tokens=120,
     )
     assert grammar.accepts <= 8 * (output.shape[1] - 4)
+
+
+# Other devices
+
+
+@pytest.fixture
+def _as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the way that is taken on a GPU: nothing is read on the host but one transfer a step."""
+    monkeypatch.setattr("constrain.logits_processor._on_host", lambda _: False)
+
+
+@pytest.mark.usefixtures("_as_on_a_device")
+@pytest.mark.parametrize(
+    "mode", [{}, {"do_sample": True, "num_return_sequences": 3}, {"num_beams": 3, "num_return_sequences": 2}], ids=str
+)
+def test_the_way_taken_on_a_device_gives_the_same_output(
+    model: Any, mode: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grammars = [loop_grammar(), word_grammar((40, 50, 51), (41, 50), (42, 43), (44, 45))]
+    outputs = []
+    for _ in range(2):
+        torch.manual_seed(6)
+        processor = ConstrainedLogitsProcessor(grammars)
+        outputs.append(model.generate(**TWO_PROMPTS, logits_processor=[processor], max_new_tokens=30, **mode))
+        monkeypatch.setattr("constrain.logits_processor._on_host", lambda _: True)
+    assert torch.equal(*outputs)
+
+
+@pytest.mark.usefixtures("_as_on_a_device")
+def test_emptied_rows_on_a_device_are_reported_at_the_next_call() -> None:
+    processor = ConstrainedLogitsProcessor(word_grammar((10, 20), (11, 20)))
+    scores = torch.zeros(2, WIDTH)
+    scores[0, [10, 11]] = -torch.inf
+    result = processor(torch.tensor([[1], [1]]), scores)
+    assert torch.isfinite(result).nonzero().tolist() == [[0, 10], [0, 11], [1, 10], [1, 11]]
+    with pytest.warns(RuntimeWarning, match="the grammar was followed"):
+        processor(torch.tensor([[1, 10], [1, 33]]), torch.zeros(2, WIDTH))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        processor.completed(torch.tensor([[1, 10, 20], [1, 11, 20]]))
+
+
+@pytest.mark.usefixtures("_as_on_a_device")
+def test_emptied_rows_of_the_last_step_are_reported_by_completed() -> None:
+    processor = ConstrainedLogitsProcessor(word_grammar((10,)))
+    processor(torch.tensor([[1]]), torch.full((1, WIDTH), -torch.inf))
+    with pytest.warns(RuntimeWarning, match="the grammar was followed"):
+        assert processor.completed(torch.tensor([[1, 10]])) == [True]
 
 
 # Packed masks

@@ -31,7 +31,6 @@ def test_the_examples(tiny_model_folder: Path) -> None:
 
     first = names["vocabulary"].token_bytes.index(b"{")
     names |= {"logits": torch.zeros(1, names["vocabulary"].size), "token": first}
-    with pytest.raises(ValueError, match="2"):  # one token was accepted; the example takes two back
-        exec(LOOP, names)
+    exec(LOOP, names)
     assert torch.isfinite(names["logits"][0, first])
     assert names["logits"][0].isinf().sum() > 200

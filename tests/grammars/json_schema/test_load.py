@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
@@ -30,13 +31,18 @@ DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
 DRAFTS = (DRAFT_04, DRAFT_06, DRAFT_07, DRAFT_2019_09, DRAFT_2020_12)
 
 
-def root_of(schema: object, **options: object) -> Subschema:
-    document = load(schema, **options)  # type: ignore[arg-type]
+def load_all(schema: object, **options: Any) -> SchemaDocument:
+    """The schema loaded, no keyword refused because later stages could not enforce it."""
+    return load(schema, not_yet=frozenset(), **options)
+
+
+def root_of(schema: object, **options: Any) -> Subschema:
+    document = load_all(schema, **options)
     return document.subschemas[document.root]
 
 
 def accepts(schema: object, *values: object) -> list[bool]:
-    document = load(schema)
+    document = load_all(schema)
     return [is_valid(document, value) for value in values]
 
 
@@ -297,6 +303,157 @@ def test_annotations_leave_no_trace() -> None:
     assert load({"type": "string", **annotated}) == load({"type": "string"})
 
 
+# --- applicators and the keywords that count
+
+
+def pointers(document: SchemaDocument, numbers: Any) -> list[str | None]:
+    return [None if number is None else document.subschemas[number].pointer for number in numbers]
+
+
+def test_conditions_and_negation() -> None:
+    document = load_all(
+        {
+            "oneOf": [{"type": "string"}, {"minLength": 2}, True],
+            "not": {"const": 1},
+            "if": {"type": "null"},
+            "then": {},
+            "else": {"maxLength": 3},
+        }
+    )
+    root = document.subschemas[document.root]
+    assert [pointers(document, group) for group in root.one_of] == [["/oneOf/0", "/oneOf/1", "/oneOf/2"]]
+    assert pointers(document, root.none_of) == ["/not"]
+    assert [pointers(document, condition) for condition in root.conditions] == [["/if", None, "/else"]]
+    assert root_of({"oneOf": [{"type": "string"}]}).one_of == []
+    assert accepts({"not": {}}, 1) == accepts({"not": True}, 1) == [False]
+    assert root_of({"not": False}).none_of == []
+    assert root_of({"if": {"minLength": 1}, "then": True, "else": {}}) == Subschema("")
+
+
+def test_members_by_pattern_and_name() -> None:
+    document = load_all(
+        {
+            "patternProperties": {"^a/b~": {"type": "null"}, "": True},
+            "propertyNames": {"maxLength": 3},
+            "additionalProperties": False,
+        }
+    )
+    root = document.subschemas[document.root]
+    assert [pattern for pattern, _ in root.pattern_properties] == ["^a/b~", ""]
+    assert pointers(document, [number for _, number in root.pattern_properties]) == [
+        "/patternProperties/^a~1b~0",
+        "/patternProperties/",
+    ]
+    assert pointers(document, [root.property_names, root.additional]) == ["/propertyNames", "/additionalProperties"]
+    assert root_of({"propertyNames": True}).property_names is None
+    assert root_of({"$schema": DRAFT_04, "propertyNames": False}).property_names is None
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_dependencies_of_every_draft(draft: str) -> None:
+    document = load_all({"$schema": draft, "dependencies": {"a": ["b", "c"], "d": {"minProperties": 2}, "vacuous": {}}})
+    root = document.subschemas[document.root]
+    assert root.dependent_required == {"a": ("b", "c")}
+    assert list(root.dependent_schemas) == ["d"]
+    assert pointers(document, root.dependent_schemas.values()) == ["/dependencies/d"]
+    later = root_of({"$schema": draft, "dependentRequired": {"a": ["b"], "z": []}, "dependentSchemas": {"d": False}})
+    known = draft in (DRAFT_2019_09, DRAFT_2020_12)
+    assert later.dependent_required == ({"a": ("b",)} if known else {})
+    assert bool(later.dependent_schemas) == known
+
+
+def test_old_and_new_dependencies_apply_together() -> None:
+    schema = {
+        "dependencies": {"a": ["b"], "c": {"minProperties": 2}},
+        "dependentRequired": {"a": ["b", "x"]},
+        "dependentSchemas": {"c": {"maxProperties": 2}},
+    }
+    assert root_of(schema).dependent_required == {"a": ("b", "x")}
+    assert accepts(schema, {"c": 1}, {"c": 1, "d": 1}, {"c": 1, "d": 1, "e": 1}) == [False, True, False]
+
+
+def test_contains_and_its_counts() -> None:
+    node = root_of({"contains": {"type": "string"}, "minContains": 2, "maxContains": 3})
+    assert (node.contains, node.min_contains, node.max_contains) == (1, 2, 3)
+    old = root_of({"$schema": DRAFT_07, "contains": {"type": "string"}, "minContains": 2, "maxContains": 3})
+    assert (old.contains, old.min_contains, old.max_contains) == (1, 1, None)
+    assert root_of({"contains": False, "minContains": 0}).contains is None
+    assert root_of({"contains": True, "minContains": 0, "maxContains": 0}).max_contains == 0
+    assert root_of({"minContains": 2, "maxContains": 0}) == Subschema("")
+    assert root_of({"type": "array", "uniqueItems": True}).unique_items
+    assert not root_of({"type": "object", "uniqueItems": True}).unique_items
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_formats_are_assertions_in_every_draft(draft: str) -> None:
+    assert root_of({"$schema": draft, "format": "date-time"}).format == "date-time"
+    assert root_of({"$schema": draft, "type": ["null", "string"], "format": "uuid"}).format == "uuid"
+    assert root_of({"$schema": draft, "type": "integer", "format": "uuid"}).format is None
+    for name in ("ip-address", "host-name", "color", "int32", "Date-Time"):
+        document = load_all({"$schema": draft, "format": name})
+        assert document.subschemas[document.root].format is None
+        assert name in document.unenforced[0].reason
+
+
+# --- what is evaluated
+
+
+@pytest.mark.parametrize("anything", [True, {}])
+def test_true_is_kept_where_an_unevaluated_keyword_sees_it(anything: object) -> None:
+    for part in ({"additionalProperties": anything}, {"unevaluatedProperties": anything}):
+        schema = {"allOf": [part], "unevaluatedProperties": False}
+        assert accepts(schema, {"a": 1}) == [True]
+        assert at(load_all(schema), "/allOf/0").additional is not None
+        assert at(load_all({"allOf": [part]}), "/allOf/0").additional is None
+    for part in ({"items": anything}, {"unevaluatedItems": anything}):
+        schema = {"allOf": [part], "unevaluatedItems": False}
+        assert accepts(schema, [1]) == [True]
+        assert at(load_all(schema), "/allOf/0").items is not None
+        assert at(load_all({"allOf": [part]}), "/allOf/0").items is None
+
+
+def test_only_what_is_in_place_is_seen() -> None:
+    schema = {
+        "$defs": {"open": {"additionalProperties": True}},
+        "properties": {"deep": {"$ref": "#/$defs/open"}},
+        "anyOf": [{"$ref": "#/$defs/open"}, {"not": {"additionalProperties": True}}],
+        "unevaluatedProperties": False,
+    }
+    document = load_all(schema)
+    opens = [node for node in document.subschemas if node.pointer == "/$defs/open"]
+    assert sorted(node.additional is None for node in opens) == [False, True]
+    assert at(document, "/anyOf/1/not").additional is None
+
+
+def test_conditions_without_branches_mark() -> None:
+    schema = {"if": {"properties": {"a": {"const": 1}}}, "unevaluatedProperties": False}
+    assert accepts(schema, {"a": 1}, {"a": 2}, {"b": 1}) == [True, False, False]
+    assert accepts({"anyOf": [{"if": schema["if"]}], "unevaluatedProperties": False}, {"a": 1}, {"a": 2}) == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("draft", [DRAFT_2019_09, DRAFT_2020_12])
+def test_contains_marks_even_where_it_asks_nothing(draft: str) -> None:
+    schema = {"$schema": draft, "contains": {"const": 1}, "minContains": 0, "unevaluatedItems": {"const": 2}}
+    assert accepts(schema, [], [1], [2, 1], [3], [1, 3]) == [True, True, True, False, False]
+
+
+def test_unevaluated_keywords_see_through_what_succeeded() -> None:
+    schema = {
+        "properties": {"k": {}},
+        "oneOf": [
+            {"properties": {"k": {"const": 1}, "x": {}}, "required": ["k"]},
+            {"patternProperties": {"^y": {}}, "properties": {"k": {"const": 2}}, "required": ["k"]},
+        ],
+        "dependentSchemas": {"z": {"properties": {"z": {}}}},
+        "unevaluatedProperties": False,
+    }
+    values = [{"k": 1, "x": 1}, {"k": 1, "y": 1}, {"k": 2, "y1": 1, "z": 1}, {"k": 2, "x": 1}, {"k": 1, "w": 1}]
+    assert accepts(schema, *values) == [True, False, True, False, False]
+
+
 # --- what is refused
 
 
@@ -329,13 +486,14 @@ def refusing(keyword: str) -> dict[str, object]:
 @pytest.mark.parametrize("keyword", REFUSED)
 def test_unsupported_keywords_are_refused_by_name_and_place(keyword: str) -> None:
     with pytest.raises(UnsupportedSchemaError) as caught:
-        load({"properties": {"p": refusing(keyword)}})
+        load({"properties": {"p": refusing(keyword)}}, not_yet=frozenset((keyword,)))
     assert (caught.value.pointer, caught.value.keyword) == ("/properties/p", keyword)
+    load({"properties": {"p": refusing(keyword)}}, not_yet=frozenset(REFUSED) - {keyword})
 
 
 @pytest.mark.parametrize("keyword", REFUSED)
 def test_unsupported_keywords_are_left_out_and_listed_on_request(keyword: str) -> None:
-    document = load({"properties": {"p": refusing(keyword)}}, on_unsupported="warn")
+    document = load({"properties": {"p": refusing(keyword)}}, on_unsupported="warn", not_yet=frozenset((keyword,)))
     assert [(left_out.pointer, left_out.keyword) for left_out in document.unenforced] == [("/properties/p", keyword)]
     assert at(document, "/properties/p").types == ANY_TYPE
 
@@ -367,7 +525,7 @@ def test_unsupported_keywords_are_left_out_and_listed_on_request(keyword: str) -
     ],
 )
 def test_vacuous_keywords_are_not_refused(schema: dict[str, object]) -> None:
-    assert load(schema).unenforced == []
+    assert load(schema, not_yet=frozenset(REFUSED)).unenforced == []
 
 
 def test_subschemas_about_excluded_types_are_not_loaded() -> None:
@@ -584,9 +742,58 @@ def test_closed_objects_close_joined_parts_as_a_whole() -> None:
         assert is_valid(document, value) == verdict, value
 
 
+def test_closed_objects_close_every_branch_of_a_lone_one_of() -> None:
+    branches = [{"properties": {"k": {"const": name}, name: {}}, "required": ["k"]} for name in "ab"]
+    document = load_all({"oneOf": branches}, closed_objects=True)
+    for value, verdict in [
+        ({"k": "a", "a": 1}, True),
+        ({"k": "a", "b": 1}, False),
+        ({"k": "b", "b": 1}, True),
+        ({"k": "b", "c": 1}, False),
+        ({"k": "c"}, False),
+    ]:
+        assert is_valid(document, value) == verdict, value
+
+
+def test_closed_objects_close_around_conditions_and_patterns() -> None:
+    schema = {
+        "properties": {"k": {}},
+        "if": {"properties": {"k": {"properties": {"t": {"const": 1}}}}, "required": ["k"]},
+        "then": {"properties": {"x": {"properties": {"deep": {}}}}},
+        "dependentSchemas": {"k": {"properties": {"y": {}}}},
+        "patternProperties": {"^p": {}},
+        "not": {"properties": {"q": {"properties": {"t": {"const": 1}}}}, "required": ["q"]},
+    }
+    document = load_all(schema, closed_objects=True)
+    for value, verdict in [
+        ({}, True),
+        ({"k": {"t": 1}, "x": {"deep": 1}, "y": 1, "p1": 1}, True),
+        ({"k": {"t": 1}, "x": {"other": 1}}, False),
+        ({"z": 1}, False),
+        ({"q": {"t": 2}}, False),
+    ]:
+        assert is_valid(document, value) == verdict, value
+    # A condition means what it says: closed, it would not hold, and what it forbids would pass.
+    open_document = load_all({**schema, "additionalProperties": True}, closed_objects=True)
+    assert not is_valid(open_document, {"q": {"t": 1, "more": 2}})
+    assert is_valid(open_document, {"q": {"t": 2, "more": 2}})
+    assert not is_valid(open_document, {"k": {"t": 1}, "x": {"other": 1}})
+
+
+def test_closed_objects_leave_items_that_are_counted_open() -> None:
+    item = {"properties": {"a": {}}, "required": ["a"]}
+    value = [{"a": 1, "b": 2}, {"a": 1, "b": 2}]
+    assert not is_valid(load_all({"contains": item, "maxContains": 1}, closed_objects=True), value)
+    assert not is_valid(load_all({"contains": item}, closed_objects=True), value)
+
+
+# --- leaving out
+
+
 def test_leaving_out_never_narrows() -> None:
+    options: Any = {"on_unsupported": "warn", "not_yet": frozenset(REFUSED)}
     schema = {"properties": {"a": {}}, "patternProperties": {"^x": {}}, "additionalProperties": False}
-    document = load(schema, on_unsupported="warn")
+    document = load(schema, **options)
     assert [entry.keyword for entry in document.unenforced] == ["patternProperties", "additionalProperties"]
     assert is_valid(document, {"x1": 1})
     parts = [{"properties": {"a": {}}}, {"properties": {"b": {}}, "required": ["b"]}]
@@ -598,7 +805,43 @@ def test_leaving_out_never_narrows() -> None:
         whole,
         {"allOf": [{"properties": {"a": {}}}, whole]},
     ):
-        assert is_valid(load(open_schema, on_unsupported="warn", closed_objects=True), {"a": 1, "x1": 1})
+        assert is_valid(load(open_schema, closed_objects=True, **options), {"a": 1, "x1": 1})
+
+
+REMOTE = {"$ref": "http://example.com/unknown"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "keywords"),
+    [
+        ({"not": REMOTE}, 1, ["$ref", "not"]),
+        ({"not": {"properties": {"a": REMOTE}, "required": ["a"]}}, {"a": 1}, ["$ref", "not"]),
+        ({"not": {"not": REMOTE}}, 1, ["$ref", "not", "not"]),
+        ({"oneOf": [REMOTE, {"type": "integer"}]}, 1, ["$ref", "oneOf"]),
+        ({"if": REMOTE, "then": False, "else": {"type": "string"}}, "x", ["$ref", "if"]),
+        ({"contains": REMOTE, "maxContains": 0}, [1], ["$ref", "maxContains"]),
+        ({"unevaluatedProperties": False, **REMOTE}, {"a": 1}, ["$ref", "unevaluatedProperties"]),
+        ({"unevaluatedItems": False, "anyOf": [{"allOf": [REMOTE]}]}, [1], ["$ref", "unevaluatedItems"]),
+        ({"$ref": "#/$defs/d", "$defs": {"d": {"not": {"items": REMOTE, "minItems": 1}}}}, [1], ["$ref", "not"]),
+    ],
+)
+def test_what_depends_on_what_is_left_out_is_left_out(schema: object, value: object, keywords: list[str]) -> None:
+    document = load_all(schema, on_unsupported="warn")
+    assert [entry.keyword for entry in document.unenforced] == keywords
+    assert is_valid(document, value)
+
+
+def test_leaving_out_spares_what_does_not_depend_on_it() -> None:
+    schema = {
+        "properties": {"a": REMOTE},
+        "not": {"type": "string"},
+        "oneOf": [{"minimum": 1}, {"type": "object"}],
+        "unevaluatedProperties": False,
+    }
+    document = load_all(schema, on_unsupported="warn")
+    assert [entry.keyword for entry in document.unenforced] == ["$ref"]
+    for value, verdict in [({"a": 1}, False), (0, False), (1, True), ("x", False)]:
+        assert is_valid(document, value) == verdict
 
 
 # --- limits

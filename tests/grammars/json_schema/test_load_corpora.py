@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from constrain.grammars.errors import UnsupportedSchemaError
+from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
 from constrain.grammars.json_schema.dialect import Dialect, find_dialect
 from constrain.grammars.json_schema.load import load
 from constrain.grammars.json_schema.references import References, Unresolvable
@@ -33,6 +33,8 @@ DRAFTS = {
 # Regular expressions are another matter than loading, and Python's differ from ECMAScript's; draft 07 lets
 # validators check encoded content, and the suite expects it there.
 ELSEWHERE = ("ecmascript-regex.json", "content.json")
+
+UNENFORCED = frozenset(("oneOf", "not", "if", "patternProperties", "contains", "unevaluatedProperties", "format"))
 
 
 def groups(draft: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -56,22 +58,27 @@ def real_schemas(count: int) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_official_suite(draft: str) -> None:
-    """Every schema of the suite is valid: it loads or is refused as unsupported, and what loads gives its verdicts."""
-    loaded = checked = 0
+    """Every schema of the suite gives its verdicts. What leads to documents that are not there is refused.
+
+    Formats are left aside: the suite has them hold for every string, or not, by the choice of the validator.
+    """
+    refused: list[str] = []
+    checked = 0
     for name, group in groups(draft):
         try:
-            document = load(group["schema"])
-        except UnsupportedSchemaError:
+            document = load(group["schema"], not_yet=frozenset())
+        except UnsupportedSchemaError as error:
+            refused.append(error.keyword)
             continue
-        loaded += 1
         if name in ELSEWHERE or "\\p{" in json.dumps(group["schema"], default=float):
             continue
         for test in group["tests"]:
             checked += 1
-            verdict = is_valid(document, test["data"])
+            verdict = is_valid(document, test["data"], formats=False)
             assert verdict == test["valid"], (name, group["description"], test["description"])
-    assert loaded > 140
-    assert checked > 400
+    assert set(refused) <= {"$ref", "$schema"}
+    assert len(refused) <= 25
+    assert checked > 500
 
 
 def targets_by_referencing(schema: object, dialect: Dialect) -> Iterator[tuple[object, object, str]]:
@@ -152,19 +159,30 @@ def test_targets_in_real_schemas_agree_with_the_referencing_library() -> None:
     assert resolved > 500
 
 
-def test_real_schemas_load_or_are_refused_by_name() -> None:
-    loaded = 0
-    for entry in real_schemas(300):
-        schema = entry["schema"]
-        load(schema, on_unsupported="warn")
+def test_real_schemas_give_the_verdicts_of_their_labels() -> None:
+    pytest.importorskip("jsonschema_rs")  # judges formats
+    checked = 0
+    for entry in real_schemas(600):
         try:
-            document = load(schema)
-        except UnsupportedSchemaError:
-            continue
-        loaded += 1
-        if "pattern" in json.dumps(schema):
+            document = load(entry["schema"], not_yet=frozenset())
+        except InvalidSchemaError:
+            assert entry["id"] in ("JsonSchemaStore---cloudify", "JsonSchemaStore---config")  # a circle, a boolean
             continue
         for test in entry["tests"]:
+            checked += 1
             data = json.loads(json.dumps(test["data"]), parse_float=Fraction)
             assert is_valid(document, data) == test["valid"], entry["id"]
-    assert loaded > 150
+    assert checked > 1500
+
+
+def test_real_schemas_load_or_are_refused_by_name() -> None:
+    refused = set()
+    for entry in real_schemas(300):
+        load(entry["schema"], on_unsupported="warn", not_yet=UNENFORCED)
+        try:
+            document = load(entry["schema"], not_yet=UNENFORCED)
+        except UnsupportedSchemaError as error:
+            refused.add(error.keyword)
+            continue
+        assert document == load(entry["schema"], not_yet=frozenset()), entry["id"]
+    assert {"oneOf", "format"} <= refused <= UNENFORCED

@@ -6,7 +6,7 @@ import sys
 from urllib.parse import quote
 
 import pytest
-from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
+from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.load import load
 from constrain.grammars.json_schema.references import escape
@@ -241,11 +241,15 @@ def test_remote_references_are_unsupported(reference: str) -> None:
             {"items": {"allOf": [{"minItems": 1}, {"oneOf": [{"$ref": "#/items"}]}]}},
             ["/items", "/items/allOf/1", "/items/allOf/1/oneOf/0", "/items"],
         ),
+        ({"not": {"$ref": "#"}}, ["(root)", "/not", "(root)"]),
+        ({"oneOf": [True, {"$ref": "#"}]}, ["(root)", "/oneOf/1", "(root)"]),
+        ({"if": True, "then": {"$ref": "#"}}, ["(root)", "/then", "(root)"]),
+        ({"dependentSchemas": {"a": {"$ref": "#"}}}, ["(root)", "/dependentSchemas/a", "(root)"]),
     ],
 )
 def test_circles_in_place_are_refused_and_named(schema: dict[str, object], names: list[str]) -> None:
     with pytest.raises(InvalidSchemaError, match="cycle without content") as caught:
-        load(schema)
+        load(schema, not_yet=frozenset())
     circle = caught.value.reason.split(": ")[1].split(";")[0].split(" -> ")
     assert circle[0] == circle[-1]
     start = names.index(circle[0])
@@ -295,25 +299,20 @@ def test_a_recursive_reference_without_anchors_is_a_reference() -> None:
 def test_recursive_references_of_inner_resources() -> None:
     inner: dict[str, object] = {"$id": "http://x/inner", "$recursiveAnchor": True, "items": {"$recursiveRef": "#"}}
     schema: dict[str, object] = {"$schema": DRAFT_2019_09, "$id": "http://x/", "properties": {"p": inner}}
-    with pytest.raises(UnsupportedSchemaError) as caught:
-        load(schema)
-    assert (caught.value.pointer, caught.value.keyword) == ("/properties/p/items", "$recursiveRef")
+    assert target_of(schema, "/properties/p/items").pointer == "/properties/p"
     assert target_of({**schema, "$recursiveAnchor": True}, "/properties/p/items").pointer == ""
     del inner["$recursiveAnchor"]
-    assert target_of(schema, "/properties/p/items").pointer == "/properties/p"
+    assert target_of({**schema, "$recursiveAnchor": True}, "/properties/p/items").pointer == "/properties/p"
 
 
 def test_dynamic_references() -> None:
     inner = {"$id": "http://x/inner", "$defs": {"a": {"$dynamicAnchor": "T"}}, "items": {"$dynamicRef": "#T"}}
     schema: dict[str, object] = {"$id": "http://x/", "properties": {"p": inner}}
-    with pytest.raises(UnsupportedSchemaError) as caught:
-        load(schema)
-    assert (caught.value.pointer, caught.value.keyword) == ("/properties/p/items", "$dynamicRef")
+    assert target_of(schema, "/properties/p/items").pointer == "/properties/p/$defs/a"
     bound: dict[str, object] = {**schema, "$defs": {"b": {"$dynamicAnchor": "T"}}}
     assert target_of(bound, "/properties/p/items").pointer == "/$defs/b"
     static: dict[str, object] = {**schema, "$defs": {"b": {"$anchor": "T"}}}
-    with pytest.raises(UnsupportedSchemaError):
-        load(static)
+    assert target_of(static, "/properties/p/items").pointer == "/properties/p/$defs/a"
     alone: dict[str, object] = {"$defs": {"a": {"$dynamicAnchor": "T"}}, "items": {"$dynamicRef": "#T"}}
     assert target_of(alone, "/items").pointer == "/$defs/a"
     pointer: dict[str, object] = {
@@ -321,6 +320,90 @@ def test_dynamic_references() -> None:
         "properties": {"p": {**inner, "items": {"$dynamicRef": "#/$defs/a"}}},
     }
     assert target_of(pointer, "/properties/p/items").pointer == "/properties/p/$defs/a"
+
+
+def test_a_dynamic_reference_means_what_the_way_to_it_says() -> None:
+    """A generic list, used for strings and for integers: its place is read once for each use."""
+    schema = {
+        "$id": "http://x/",
+        "properties": {"strings": {"$ref": "strings"}, "integers": {"$ref": "integers"}, "any": {"$ref": "list"}},
+        "$defs": {
+            "list": {
+                "$id": "list",
+                "type": "array",
+                "items": {"$dynamicRef": "#item"},
+                "$defs": {"default": {"$dynamicAnchor": "item"}},
+            },
+            **{
+                f"{name}s": {
+                    "$id": f"{name}s",
+                    "$ref": "list",
+                    "$defs": {"bound": {"$dynamicAnchor": "item", "type": name}},
+                }
+                for name in ("string", "integer")
+            },
+        },
+    }
+    document = load(schema)
+    lists = [node for node in document.subschemas if node.pointer == "/$defs/list"]
+    assert len(lists) == 3
+    for value, verdict in [
+        ({"strings": ["a"], "integers": [1], "any": [None]}, True),
+        ({"strings": [1]}, False),
+        ({"integers": ["a"]}, False),
+        ({"any": 1}, False),
+    ]:
+        assert is_valid(document, value) == verdict, value
+
+
+def test_recursion_through_an_extended_resource() -> None:
+    tree = {
+        "$id": "http://x/tree",
+        "$dynamicAnchor": "node",
+        "properties": {"children": {"items": {"$dynamicRef": "#node"}}},
+    }
+    strict = {
+        "$id": "http://x/strict",
+        "$dynamicAnchor": "node",
+        "$ref": "tree",
+        "unevaluatedProperties": False,
+        "$defs": {"tree": tree},
+    }
+    document = load(strict, not_yet=frozenset())
+    assert is_valid(document, {"children": [{"children": []}]})
+    assert not is_valid(document, {"children": [{"daat": 1}]})
+    loose = load({"properties": {"loose": {"$ref": "http://x/tree"}, "strict": strict}}, not_yet=frozenset())
+    assert is_valid(loose, {"loose": {"children": [{"daat": 1}]}, "strict": {"children": [{}]}})
+    assert not is_valid(loose, {"strict": {"children": [{"daat": 1}]}})
+
+
+def test_the_meanings_of_dynamic_references_have_a_limit() -> None:
+    """Each resource refers to all others, so that every subset of them can be entered first."""
+    names = [f"r{number}" for number in range(9)]
+    schema = {
+        "$id": "http://x/",
+        "$ref": "r0",
+        "$defs": {
+            name: {
+                "$id": name,
+                "properties": {other: {"$ref": other} for other in names},
+                "$defs": {"own": {"$dynamicAnchor": name}},
+            }
+            for name in names
+        },
+    }
+    with pytest.raises(ResourceLimitError) as caught:
+        load(schema)
+    assert "MAX_DYNAMIC_SCOPES" in caught.value.limit
+
+
+@pytest.mark.parametrize("uri", [DRAFT_2019_09, DRAFT_2020_12])
+def test_meta_schemas_with_vocabularies(uri: str) -> None:
+    pytest.importorskip("jsonschema_specifications")
+    document = load({"$ref": uri}, not_yet=frozenset())
+    assert is_valid(document, {"properties": {"a": {"not": {"minLength": 1}}}, "unevaluatedItems": True})
+    assert not is_valid(document, {"properties": {"a": {"not": {"minLength": -1}}}})
+    assert not is_valid(document, {"unevaluatedItems": {"type": "strnig"}})
 
 
 def test_malformed_parts_do_not_disturb_the_search_for_anchors() -> None:

@@ -7,10 +7,9 @@ import pickle
 
 import pytest
 from constrain.grammars.errors import ResourceLimitError
-from constrain.grammars.languages import text as text_languages
 from constrain.grammars.languages.base import ALL_LENGTHS, LengthSet, TextLanguage
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection, literal_set
-from constrain.grammars.regex import search_language
+from constrain.grammars.regex import nearest, search_language
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -155,7 +154,7 @@ def test_products_pickle() -> None:
 
 def test_deciding_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two counters with coprime periods: nothing short of their product tells that they never meet."""
-    monkeypatch.setattr(text_languages, "MAX_SEARCH", 5000)
+    monkeypatch.setattr(nearest, "MAX_SEARCH", 5000)
     rows = [search_language(f"^(?:a{{{n}}})*b{{{k}}}$") for k, n in enumerate((331, 337), start=1)]
     with pytest.raises(ResourceLimitError):
         intersection(*rows)

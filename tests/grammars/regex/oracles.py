@@ -49,13 +49,18 @@ ALPHABET = "ab-_ \n\ré\u2028😀0"
 Pair = tuple[str, str]
 
 
-def patterns(conditions: bool) -> st.SearchStrategy[Pair]:
-    """Pairs of one pattern as ECMA-262 and as Python write it."""
+def patterns(conditions: bool, looks: bool = False) -> st.SearchStrategy[Pair]:
+    """Pairs of one pattern as ECMA-262 and as Python write it.
+
+    Python's is for the lookbehinds that it allows, which are those of one width.
+    """
     leaves = st.sampled_from(_ATOMS + (_CONDITIONS if conditions else []))
 
     def extend(inner: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
         several = st.lists(inner, min_size=0, max_size=4)
+        lookarounds = st.tuples(st.sampled_from(["?=", "?!", "?<=", "?<!"]), inner)
         return st.one_of(
+            *([lookarounds.map(lambda kp: (f"({kp[0]}{kp[1][0]})", f"({kp[0]}{kp[1][1]})"))] * (2 * looks)),
             several.map(lambda ps: ("".join(p[0] for p in ps), "".join(p[1] for p in ps))),
             st.lists(inner, min_size=1, max_size=3).map(
                 lambda ps: (f"({'|'.join(p[0] for p in ps)})", f"(?:{'|'.join(p[1] for p in ps)})")

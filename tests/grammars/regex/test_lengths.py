@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.languages.base import LengthSet
-from constrain.grammars.regex import full_language, lengths
+from constrain.grammars.regex import full_language, graph_lengths, lengths, nearest, parse
+from constrain.grammars.regex.classes import CodePoints
+from constrain.grammars.regex.covers import Covers
+from constrain.grammars.regex.terms import Terms
+from constrain.grammars.regex.utf8 import CodePointLanguage
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from . import oracles
 
 BOUND = 150
 sets = st.builds(
@@ -34,6 +41,14 @@ def sums(a: set[int], b: set[int]) -> set[int]:
 def test_union_and_sum(a: LengthSet, b: LengthSet) -> None:
     assert members(lengths.union(a, b)) == members(a) | members(b)
     assert members(lengths.add(a, b)) == sums(members(a), members(b))
+
+
+@settings(max_examples=200, deadline=None)
+@given(small, small, st.integers(0, 20), st.one_of(st.none(), st.integers(0, 20)))
+def test_intersection_and_complement(a: LengthSet, b: LengthSet, low: int, high: int | None) -> None:
+    assert members(lengths.intersection(a, b)) == members(a) & members(b)
+    assert members(lengths.complement(a)) == set(range(BOUND)) - members(a)
+    assert members(lengths.interval(low, high)) == set(range(low, BOUND if high is None else high + 1))
 
 
 @settings(max_examples=150, deadline=None)
@@ -79,6 +94,84 @@ def test_layers(graph: dict[int, list[int]], ends: set[int]) -> None:
             expected.add(k)
         layer = {m for n in layer for m in graph.get(n, [])}
     assert members(found) == expected
+
+
+graphs = st.integers(1, 9).flatmap(
+    lambda n: st.lists(st.lists(st.integers(0, n - 1), max_size=3), min_size=n, max_size=n)
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(graphs, st.sets(st.integers(0, 8)), st.dictionaries(st.integers(0, 8), small, max_size=2))
+def test_lengths_of_paths(graph: list[list[int]], ends: set[int], extra: dict[int, LengthSet]) -> None:
+    """Every node of a graph, asked in any order, against its layers."""
+
+    def contributed(node: int) -> LengthSet:
+        here = lengths.ZERO_ONLY if node in ends else lengths.NO_LENGTHS
+        return lengths.union(here, extra.get(node, lengths.NO_LENGTHS))
+
+    found = graph_lengths.GraphLengths(lambda node: graph[node], contributed)
+    for start in (len(graph) // 2, *range(len(graph))):
+        layer, expected = {start}, set()
+        for k in range(BOUND):
+            expected |= {k + n for node in layer for n in members(contributed(node), BOUND - k)}
+            layer = {after for node in layer for after in graph[node]}
+        assert members(found.lengths(start)) == expected
+
+
+def test_a_long_path_is_walked_once() -> None:
+    steps = 0
+
+    def onward(node: int) -> list[int]:
+        nonlocal steps
+        steps += 1
+        return [node - 1] if node else []
+
+    found = graph_lengths.GraphLengths(onward, lambda node: lengths.finite([0] if node % 100 == 0 else []))
+    for start in (5000, 4999, 2500):
+        assert members(found.lengths(start), start + 1) == {start - end for end in range(0, start + 1, 100)}
+    assert steps == 5001
+    with pytest.raises(ResourceLimitError, match="states"):
+        found.lengths(5000 + graph_lengths.MAX_NODES + 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(graphs, st.sets(st.integers(0, 8)), st.lists(st.integers(1, 4), min_size=9, max_size=9))
+def test_distances(graph: list[list[int]], ends: set[int], costs: list[int]) -> None:
+    """Every node's distance to an end, with an edge costing what its target does, against relaxation."""
+    expected = {node: 0 for node in range(len(graph)) if node in ends}
+    for _ in graph:
+        for node, targets in enumerate(graph):
+            ways = [costs[t] + expected[t] for t in targets if t in expected] + [0] * (node in ends)
+            if ways:
+                expected[node] = min(ways)
+    found = nearest.Nearest(lambda n: [(t, costs[t]) for t in graph[n]], ends.__contains__, lambda _: 0, "")
+    for node in range(len(graph)):
+        assert found.distance(node) == expected.get(node)
+
+
+@settings(max_examples=200, deadline=None)
+@given(oracles.patterns(conditions=False), st.sampled_from(["ab", "a", "-_", "ab-_0", "é", "😀 "]))
+def test_lengths_over_an_alphabet(pair: oracles.Pair, alphabet: str) -> None:
+    """Where lengths are told, all texts of such a length match and no others; brute force."""
+    terms = Terms()
+    term = terms.of(parse(pair[0]))
+    found = Covers(terms).lengths(term, CodePoints.of((ord(c), ord(c)) for c in alphabet))
+    if found is not None:
+        for n in range(4):
+            for text in itertools.product(alphabet, repeat=n):
+                assert oracles.python_finds(pair[1], "".join(text), whole=True) == (n in found)
+
+
+@settings(max_examples=100, deadline=None)
+@given(oracles.patterns(conditions=True, looks=True), st.integers(0, 99))
+def test_alphabets_have_all_that_can_come(pair: oracles.Pair, seed: int) -> None:
+    language = full_language(pair[0])
+    assert isinstance(language, CodePointLanguage)
+    alphabet = language.alphabet(language.start)
+    for text in oracles.texts_near(language, random.Random(seed), 4):
+        if language.matches(text.encode()):
+            assert all(ord(c) in alphabet for c in text)
 
 
 def test_intervals_cost_nothing() -> None:

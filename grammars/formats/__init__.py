@@ -1,0 +1,145 @@
+"""The formats of JSON Schema as languages of texts.
+
+`format_language` gives the texts that have a format, exactly where the module of its family says so; what is left out
+on purpose is told in `NARROWINGS`. Under a negation leaving something out would let it in, so `format_superset` gives
+a language that has all texts of the format, and a few more where the format is narrowed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ..languages.base import TextLanguage
+from ..languages.text import FREE_TEXT, difference
+from ..regex import full_language
+from . import addresses, dates, identifiers, resources
+from .emails import ADDRESS_LITERAL, Email
+from .hosts import HostName
+from .idn import UnicodeHostName
+from .machine import LanguageMachine, Machine, MachineLanguage
+from .patterns import Pattern
+
+__all__ = ["KNOWN_FORMATS", "NARROWINGS", "format_language", "format_superset"]
+
+_PATTERNS = {
+    "duration": dates.DURATION,
+    "ipv4": addresses.IPV4,
+    "ipv6": addresses.IPV6,
+    "iri": resources.IRI,
+    "iri-reference": resources.IRI_REFERENCE,
+    "json-pointer": identifiers.JSON_POINTER,
+    "relative-json-pointer": identifiers.RELATIVE_JSON_POINTER,
+    "uri": resources.URI,
+    "uri-reference": resources.URI_REFERENCE,
+    "uri-template": resources.URI_TEMPLATE,
+    "uuid": identifiers.UUID,
+}
+
+
+def _email(host: Machine[object], unicode: bool) -> Email:
+    return Email(host, LanguageMachine(full_language(ADDRESS_LITERAL)), unicode)
+
+
+_MACHINES: dict[str, Callable[[], Machine[object]]] = {
+    "date": lambda: dates.DateTime(date=True, time=False),
+    "date-time": lambda: dates.DateTime(date=True, time=True),
+    "email": lambda: _email(HostName(any_hyphens=False), unicode=False),
+    "hostname": lambda: HostName(any_hyphens=False),
+    "idn-email": lambda: _email(UnicodeHostName(composed=False), unicode=True),
+    "idn-hostname": lambda: UnicodeHostName(composed=True),
+    "regex": Pattern,
+    "time": lambda: dates.DateTime(date=False, time=True),
+}
+
+_OLD_HOSTNAME = "hostname of RFC 1034"
+_MACHINES[_OLD_HOSTNAME] = lambda: HostName(any_hyphens=True)
+
+KNOWN_FORMATS = frozenset((*_PATTERNS, *_MACHINES)) - {_OLD_HOSTNAME}
+"""The names that `format_language` knows. Others are annotations."""
+
+_PUNYCODE = "labels written in Punycode (xn--…)"
+
+NARROWINGS: dict[str, tuple[str, ...]] = {
+    "email": (_PUNYCODE, "address literals other than IPv4 and IPv6"),
+    "hostname": (f"{_PUNYCODE}, from draft 07 on",),
+    "idn-email": (_PUNYCODE, "address literals other than IPv4 and IPv6", "domain labels that may exceed 63 octets in Punycode"),
+    "idn-hostname": (
+        _PUNYCODE,
+        "labels that may exceed 63 octets in Punycode: beyond 18 letters of Greek, Cyrillic, Arabic and the like, "
+        "13 of other scripts, 10 outside the basic plane",
+        "combining marks that could compose with what stands before them",
+        "a zero width non-joiner between letters other than Arabic ones with presentation forms",
+        "characters newer than the Unicode version of the interpreter",
+    ),
+    "regex": (
+        "more than 20 groups open at a time",
+        "numbers of more than 4 digits, or with leading zeros, in quantifiers",
+        "references forward, by number beyond 9, or to groups whose name has more than one letter",
+        "more than one group whose name has several letters, more than 3 whose name has one, letters beyond ASCII or "
+        "escapes in names, one name in several alternatives",
+        "modifiers (?i:…)",
+        "Unicode properties other than general categories, ASCII and Any",
+        "ranges in classes that begin with a character beyond ASCII not written as an escape",
+        "surrogate pairs written as escapes in classes",
+    ),
+    "relative-json-pointer": ("index manipulation (0+1/a)",),
+}
+"""Texts that have a format by its specification and are left out of its language, in words, by format."""
+
+_SUPERSETS = {
+    "email": r"[\x20-\x7E]+@[\x21-\x7E]+",
+    "idn-email": r"[^]+@[^@]+",
+    "idn-hostname": r"[A-Za-z0-9\-.\u0080-\u{10FFFF}]+",
+    "relative-json-pointer": identifiers.RELATIVE_JSON_POINTER_WITH_INDEX,
+}
+_NO_PATTERN = r"[*+?)][^]*|[^()[\]\\]*\([^()[\]\\]*|[^()[\]\\]*\)[^]*|[^[\]\\]*\[[^\]\\]*"
+"""Texts that are certainly not valid patterns: nothing to repeat, or parentheses or brackets that do not match."""
+
+_lock = threading.Lock()
+_languages: dict[str, TextLanguage] = {}
+
+
+def format_language(name: str, draft: int = 2020) -> TextLanguage | None:
+    """The texts that have the format `name`; None when no specification defines it, which makes it an annotation.
+
+    Languages are shared: the same name gives the same object throughout the process.
+
+    Args:
+        name: as in a schema.
+        draft: 4, 6, 7, 2019 or 2020. Up to 6 a host name is that of RFC 1034, where `xn--` means nothing.
+    """
+    if name not in KNOWN_FORMATS:
+        return None
+    if name == "hostname" and draft <= 6:
+        name = _OLD_HOSTNAME
+    found = _languages.get(name)
+    if found is None:
+        with _lock:
+            found = _languages.get(name)
+            if found is None:
+                found = _languages[name] = _build(name)
+    return found
+
+
+def format_superset(name: str, draft: int = 2020) -> TextLanguage | None:
+    """A language that has every text with the format `name`: what to take the complement of.
+
+    It is `format_language` itself for the formats without `NARROWINGS`. None as there.
+    """
+    if name not in KNOWN_FORMATS:
+        return None
+    if name == "hostname":
+        return format_language(name, 4)
+    if name == "regex":
+        return difference(FREE_TEXT, full_language(_NO_PATTERN))
+    pattern = _SUPERSETS.get(name)
+    return full_language(pattern) if pattern is not None else format_language(name, draft)
+
+
+def _build(name: str) -> TextLanguage:
+    pattern = _PATTERNS.get(name)
+    if pattern is not None:
+        return full_language(pattern)
+    source = (format_language, ("hostname", 4) if name == _OLD_HOSTNAME else (name,))
+    return MachineLanguage(_MACHINES[name](), source)

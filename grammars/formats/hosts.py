@@ -1,0 +1,60 @@
+"""`hostname`: labels of letters, digits and inner hyphens, 1 to 63 long, 253 characters in all.
+
+From draft 07 on the format speaks of internationalised names too (RFC 5890): a label with hyphens in its third and
+fourth place must be a valid A-label, `xn--` and the Punycode of a valid Unicode label. No automaton of a size to be
+thought of decides that, as Punycode is arithmetic over the whole label; such labels are left out.
+"""
+
+from __future__ import annotations
+
+from ..languages.base import LengthSet
+from .machine import Machine, Move, between
+
+MAX_LABEL = 63
+MAX_NAME = 253
+
+HostKey = tuple[int, bool, int]
+"""Length of the label so far, whether its last character is a hyphen, length of the name so far."""
+
+
+class HostName(Machine[HostKey]):
+    """Host names; with `any_hyphens`, `--` may stand anywhere inside a label, as in drafts 04 and 06."""
+
+    start = (0, False, 0)
+
+    def __init__(self, any_hyphens: bool) -> None:
+        self.any_hyphens = any_hyphens
+
+    def moves(self, state: HostKey) -> list[Move[HostKey]]:
+        label, hyphen, name = state
+        if name == MAX_NAME:
+            return []
+        moves: list[Move[HostKey]] = []
+        if label and name + 2 <= MAX_NAME:
+            # Neither a hyphen nor a dot can be last.
+            if label + 2 <= MAX_LABEL and (self.any_hyphens or not (hyphen and label == 3)):
+                moves.append((0x2D, 0x2D, (label + 1, True, name + 1)))
+            if not hyphen:
+                moves.append((0x2E, 0x2E, (0, False, name + 1)))
+        if label < MAX_LABEL:
+            after = (label + 1, False, name + 1)
+            moves += [(0x30, 0x39, after), (0x41, 0x5A, after), (0x61, 0x7A, after)]
+        return moves
+
+    def accepts(self, state: HostKey) -> bool:
+        return state[0] > 0 and not state[1]
+
+    def shortest(self, state: HostKey) -> int:
+        return 0 if self.accepts(state) else 1
+
+    def lengths(self, state: HostKey) -> LengthSet:
+        label, hyphen, name = state
+        left = MAX_NAME - name
+        low = 0 if self.accepts(state) else 1
+        # At the end of a full label only a dot can follow, which takes a further character after it.
+        room = MAX_LABEL - label
+        if room == 0:
+            return LengthSet(between(0, left).bits & ~2, left + 1, 1)
+        if hyphen and room == 1:
+            return LengthSet(between(low, left).bits & ~4, left + 1, 1)
+        return between(low, left)

@@ -1,0 +1,166 @@
+"""Languages given by a machine: states are values, steps are ranges of code points.
+
+A pattern is a poor way to say "at most 253 characters in labels of at most 63" or "second 60 only where the offset
+makes it 23:59:60 UTC". A machine says it directly: its state is a small tuple of what has to be remembered. States
+are numbered, and rows built, when they are visited. A machine only names states from which a word can still be
+reached; that, and its two distances, is what it has to know about itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from ..languages.base import ALL_LENGTHS, DEAD, LengthSet, TextLanguage
+from ..regex import lengths as length_sets
+from ..regex.utf8 import CodePointLanguage, Segments
+
+State = TypeVar("State", bound=Hashable)
+
+Move = tuple[int, int, State]
+"""Code points `first` to `last`, and the state that they lead to."""
+
+
+class Machine(ABC, Generic[State]):
+    """A deterministic automaton over code points, trimmed by construction."""
+
+    start: State
+
+    @abstractmethod
+    def moves(self, state: State) -> list[Move[State]]:
+        """Steps from `state`, disjoint, in any order, to live states only."""
+
+    @abstractmethod
+    def accepts(self, state: State) -> bool:
+        """Whether a word ends in `state`."""
+
+    @abstractmethod
+    def shortest(self, state: State) -> int:
+        """Fewest further UTF-8 bytes to the end of a word."""
+
+    @abstractmethod
+    def lengths(self, state: State) -> LengthSet:
+        """The numbers of further code points after which a word can end."""
+
+
+class LanguageMachine(Machine[int]):
+    """A language over code points as a part of a larger machine. Its states are those between characters."""
+
+    def __init__(self, language: TextLanguage) -> None:
+        assert isinstance(language, CodePointLanguage)
+        self.language = language
+        self.start = language.start
+
+    def moves(self, state: int) -> list[Move[int]]:
+        with self.language._lock:
+            return list(self.language._segments(state))
+
+    def accepts(self, state: int) -> bool:
+        return self.language.accepting(state)
+
+    def shortest(self, state: int) -> int:
+        return self.language.shortest(state)
+
+    def lengths(self, state: int) -> LengthSet:
+        return self.language.lengths(state)
+
+
+class MachineLanguage(CodePointLanguage, Generic[State]):
+    """The language of a machine.
+
+    Args:
+        machine: what decides. Only called under the lock of this object.
+        source: a function and arguments that give an equal language: how it is pickled.
+    """
+
+    def __init__(self, machine: Machine[State], source: tuple[Callable[..., object], tuple[object, ...]]) -> None:
+        super().__init__()
+        self._machine, self._source = machine, source
+        self._numbers: dict[State, int] = {}
+        self._values: dict[int, State] = {}
+        self.start = self._number(machine.start)
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return self._source
+
+    def __repr__(self) -> str:
+        function, arguments = self._source
+        return f"{function.__name__}({', '.join(map(repr, arguments))})"
+
+    def _number(self, value: State) -> int:
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._new_state()
+            self._values[number] = value
+            self._numbers[value] = number
+        return number
+
+    def _segments(self, state: int) -> Segments:
+        segments: Segments = []
+        for first, last, value in sorted(self._machine.moves(self._values[state]), key=_first):
+            target = self._number(value)
+            if segments and segments[-1][2] == target and segments[-1][1] == first - 1:
+                segments[-1] = (segments[-1][0], last, target)
+            else:
+                segments.append((first, last, target))
+        return segments
+
+    def accepting(self, state: int) -> bool:
+        if state == DEAD or state not in self._values:
+            return False
+        with self._lock:
+            return self._machine.accepts(self._values[state])
+
+    def universal(self, state: int) -> bool:  # noqa: ARG002
+        return False
+
+    def _shortest_between(self, state: int) -> int:
+        return self._machine.shortest(self._values[state]) if state != DEAD else 0
+
+    def _lengths_between(self, state: int) -> LengthSet:
+        return self._machine.lengths(self._values[state]) if state != DEAD else length_sets.NO_LENGTHS
+
+
+def _first(move: tuple[int, int, object]) -> int:
+    return move[0]
+
+
+# Numbers of code points
+
+
+def between(low: int, high: int) -> LengthSet:
+    """The numbers `low` to `high`; none when `high` is smaller."""
+    return length_sets.finite(range(low, high + 1))
+
+
+def at_least(low: int) -> LengthSet:
+    """The numbers from `low` on."""
+    return length_sets.shift(ALL_LENGTHS, low)
+
+
+# Sets of ASCII characters
+
+Ranges = tuple[tuple[int, int], ...]
+"""Sorted disjoint ranges of code points."""
+
+
+def ranges_of(characters: str) -> Ranges:
+    """The ranges that the characters of a text make up."""
+    out: list[tuple[int, int]] = []
+    for code in sorted(set(map(ord, characters))):
+        if out and out[-1][1] == code - 1:
+            out[-1] = (out[-1][0], code)
+        else:
+            out.append((code, code))
+    return tuple(out)
+
+
+def on(characters: str, state: State) -> list[Move[State]]:
+    """Steps to one state under each of `characters`."""
+    return [(first, last, state) for first, last in ranges_of(characters)]
+
+
+def digits(first: int, last: int, state: State) -> Move[State]:
+    """A step under the ASCII digits `first` to `last`."""
+    return 0x30 + first, 0x30 + last, state

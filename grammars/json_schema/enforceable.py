@@ -1,0 +1,69 @@
+"""What the automaton cannot follow, found before generation begins.
+
+A schema is lowered when generation gets to its parts. Parts that could then turn out to be impossible or too large are
+possible only with some keywords; where one of those occurs, everything reachable is brought to normal form at once.
+"""
+
+from __future__ import annotations
+
+from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
+from constrain.grammars.json_schema.items import Items
+from constrain.grammars.json_schema.members import Members, as_names
+from constrain.grammars.json_schema.normal import NormalForm, Variable
+
+MAX_VARIABLES = 5_000
+"""Parts of a schema that are looked at; the rest is left until generation gets there."""
+
+
+def _is_delicate(s: Subschema) -> bool:
+    return bool(
+        s.unique_items
+        or s.contains is not None
+        or s.unevaluated_properties is not None
+        or s.unevaluated_items is not None
+        or s.one_of
+        or s.none_of
+        or s.conditions
+        or s.pattern_properties
+        or s.property_names is not None
+    )
+
+
+def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
+    """Raise what lowering the whole schema would raise: `UnsupportedSchemaError` or `ResourceLimitError`."""
+    if not any(map(_is_delicate, document.subschemas)):
+        return
+    todo: list[Variable] = [forms.root]
+    seen = set(todo)
+    while todo and len(seen) <= MAX_VARIABLES:
+        for part in _parts(forms, todo.pop()):
+            if part not in seen:
+                seen.add(part)
+                todo.append(part)
+
+
+def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
+    """The variables of all members and items, the whole variable brought to normal form on the way."""
+    out: set[Variable] = set()
+    types = forms.types(variable)
+    if types & ir.STRING:
+        forms.strings(variable)
+    if types & (ir.NUMBER | ir.NULL | ir.BOOLEAN):
+        forms.atoms(variable)
+    alternatives = forms.objects(variable) if types & ir.OBJECT else ()
+    if alternatives:
+        members = Members(forms, alternatives)
+        for alternative in alternatives:
+            for variant in members.variants(alternative):
+                found = [forms.member(variant.alternative, name) for name in members.names]
+                free = {c.members: members.free_value(variant.alternative, c.members) for c in members.free}
+                out.update(part for part in (*found, *free.values()) if part is not None)
+                for some in variant.some:
+                    out.update(base | some.value for c in some.classes if (base := free[c]) is not None)
+    for array in forms.arrays(variable) if types & ir.ARRAY else ():
+        if array.contains or (array.unique and as_names(forms, array) is None):
+            out |= Items(forms, array).parts()
+        else:
+            out.update((*array.prefix, *(() if array.items is None else (array.items,))))
+    return out

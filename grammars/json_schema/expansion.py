@@ -1,0 +1,487 @@
+"""Expansion: a variable, for one JSON type, as a union of conjunctions without in-place applicators.
+
+A conjunction is a set of subschemas whose own assertions all hold, and the atoms that negations add (see `dual`). It is
+found by depth-first search: applicators become groups of options, of every group one option is chosen, the group with
+the fewest options first, and a choice that contradicts what is known is given up at once. `oneOf` chooses the branch
+that holds and negates those others that are not plainly disjoint from it; `if` chooses whether it holds.
+
+Where an `unevaluated…` keyword looks on, it matters not only which branches were chosen but which hold, so there the
+search decides every branch one way or the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from constrain.grammars.errors import ResourceLimitError
+from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, option
+from constrain.grammars.json_schema.ir import Subschema
+from constrain.grammars.json_schema.literals import says_nothing, type_of
+from constrain.grammars.json_schema.values import identity
+
+MAX_ALTERNATIVES = 4096
+"""Alternatives of one variable for one type."""
+MAX_STEPS = 200_000
+"""Choices tried to find them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """One conjunction of an expansion.
+
+    Attributes:
+        members: subschemas that hold, with all but their in-place applicators to be merged.
+        atoms: dual assertions that hold besides.
+        excluded: subschemas none of whose `values` is admitted.
+        types: type atoms that remain.
+        tracked: the members with an `unevaluated…` keyword.
+        negated: subschemas that do not hold, told where members have `values` to be tested.
+    """
+
+    members: frozenset[int]
+    atoms: frozenset[Atom]
+    excluded: frozenset[int]
+    types: int
+    tracked: tuple[int, ...] = ()
+    negated: frozenset[int] = frozenset()
+
+
+class _Partial:
+    """What has been chosen so far."""
+
+    __slots__ = ("atoms", "groups", "holds", "tracked", "types")
+
+    def __init__(self, types: int) -> None:
+        self.types = types
+        self.holds: set[int] = set()  # signed
+        self.atoms: set[Atom] = set()
+        self.groups: list[list[Option]] = []
+        self.tracked: set[int] = set()  # subschemas of which it will matter which of their branches hold
+
+    def copy(self) -> _Partial:
+        other = _Partial(self.types)
+        other.holds, other.atoms, other.groups = self.holds.copy(), self.atoms.copy(), self.groups.copy()
+        other.tracked = self.tracked.copy()
+        return other
+
+
+class Expansion:
+    """Expansions over one list of subschemas, to which literals and unions are added as they are met."""
+
+    def __init__(self, subschemas: list[Subschema]) -> None:
+        self._subschemas = subschemas
+        self._closures: dict[int, frozenset[int]] = {}
+        self._literals: dict[object, int] = {}
+        self._unions: dict[tuple[int, ...], int] = {}
+        self._types: dict[int, int] = {}
+        self._options: dict[tuple[int, int], list[Option]] = {}
+        self._disjoint: dict[tuple[int, int, int], bool] = {}
+        self._tracking: dict[int, bool] = {}
+
+    # ---- subschemas --------------------------------------------------------------------------------------------------
+
+    def closure(self, signed: int) -> frozenset[int]:
+        """A signed subschema as a set of those that say something, `all_of` followed."""
+        found = self._closures.get(signed)
+        if found is None:
+            found = self._closures[signed] = self._new_closure(signed)
+        return found
+
+    def _new_closure(self, signed: int) -> frozenset[int]:
+        if signed < 0:
+            s = self._subschemas[~signed]
+            if s.types == 0:
+                return frozenset()
+            if says_nothing(s) and len(s.all_of) == 1:  # a plain reference
+                return self.closure(~s.all_of[0])
+            return frozenset((signed,))
+        seen: set[int] = set()
+        todo = [signed]
+        while todo:
+            i = todo.pop()
+            if i not in seen:
+                seen.add(i)
+                todo.extend(self._subschemas[i].all_of)
+        return frozenset(i for i in seen if not says_nothing(self._subschemas[i]))
+
+    def literal(self, value: object) -> int:
+        """The subschema whose only value is `value`."""
+        key = identity(value)
+        found = self._literals.get(key)
+        if found is None:
+            found = self._literals[key] = self._add(Subschema(pointer="", values=[value]))
+        return found
+
+    def either(self, indices: tuple[int, ...]) -> int:
+        """The subschema under which one of these holds."""
+        found = self._unions.get(indices)
+        if found is None:
+            found = self._unions[indices] = self._add(Subschema(pointer="", any_of=[list(indices)]))
+        return found
+
+    def _add(self, s: Subschema) -> int:
+        self._subschemas.append(s)
+        return len(self._subschemas) - 1
+
+    def types(self, index: int) -> int:
+        """The type atoms that a subschema admits by `type` and by its values."""
+        found = self._types.get(index)
+        if found is None:
+            s = self._subschemas[index]
+            found = s.types
+            if s.values is not None:
+                mask = 0
+                for value in s.values:
+                    mask |= type_of(value)
+                found &= mask
+            self._types[index] = found
+        return found
+
+    # ---- conjunctions ------------------------------------------------------------------------------------------------
+
+    def conjunctions(self, variable: frozenset[int], types: int) -> list[Conjunction]:
+        """The variable, for one type, as a union of conjunctions."""
+        partial = _Partial(types)
+        if not all(self._add_signed(partial, i, False) for i in sorted(variable)):
+            return []
+        found: dict[Conjunction, None] = {}
+        steps = 0
+        for result in self._search(partial):
+            steps += 1
+            if result is not None:
+                found[result] = None
+            if len(found) > MAX_ALTERNATIVES or steps > MAX_STEPS:
+                raise self._too_many(variable)
+        out = list(found)
+        if 1 < len(out) <= 256:  # an alternative that implies another one adds nothing
+            out = [a for a in out if not any(_implies(a, b) for b in out if b is not a)]
+        return out
+
+    def _too_many(self, variable: frozenset[int]) -> ResourceLimitError:
+        def applicators(i: int) -> int:
+            s = self._subschemas[i if i >= 0 else ~i]
+            return sum(map(len, s.any_of)) + sum(map(len, s.one_of)) + len(s.none_of) + len(s.conditions)
+
+        culprit = self._subschemas[max(variable, key=applicators)] if variable else None
+        keyword = "oneOf" if culprit is not None and culprit.one_of else "anyOf"
+        return ResourceLimitError(
+            culprit.pointer if culprit is not None else "",
+            keyword,
+            f"its branches combine to more than {MAX_ALTERNATIVES} alternatives",
+            f"MAX_ALTERNATIVES = {MAX_ALTERNATIVES}",
+        )
+
+    def _search(self, partial: _Partial) -> Iterator[Conjunction | None]:
+        while True:
+            best: list[Option] | None = None
+            remaining: list[list[Option]] = []
+            for group in partial.groups:
+                options = [o for o in group if self._possible(partial, o)]
+                if not options:
+                    yield None
+                    return
+                if any(o[0] <= partial.holds and o[1] <= partial.atoms for o in options):
+                    continue
+                remaining.append(options)
+                if best is None or len(options) < len(best):
+                    best = options
+            partial.groups = remaining
+            if best is None:
+                break
+            partial.groups.remove(best)
+            if len(best) == 1:
+                if not self._add_option(partial, best[0]):
+                    yield None
+                    return
+                continue
+            for choice in best:
+                branch = partial.copy()
+                if self._add_option(branch, choice):
+                    yield from self._search(branch)
+                else:
+                    yield None
+            return
+        yield self._conjunction(partial)
+
+    def _conjunction(self, partial: _Partial) -> Conjunction:
+        members = frozenset(i for i in partial.holds if i >= 0)
+        excluded = frozenset(a[1] for a in partial.atoms if a[0] == "not in")
+        atoms = frozenset(a for a in partial.atoms if a[0] not in ("not in", "types"))
+        wanted = partial.types
+        tracked = tuple(
+            i
+            for i in sorted(members)
+            if (wanted & ir.OBJECT and self._subschemas[i].unevaluated_properties is not None)
+            or (wanted & ir.ARRAY and self._subschemas[i].unevaluated_items is not None)
+        )
+        kept = members
+        if not tracked:  # members that say nothing about this type do not tell alternatives apart
+            kept = frozenset(i for i in members if self._matters(i, wanted))
+        negated: frozenset[int] = frozenset()
+        if any(self._subschemas[i].values is not None for i in kept):
+            negated = frozenset(~i for i in partial.holds if i < 0)
+        return Conjunction(kept, atoms, excluded, wanted, tracked, negated)  # type: ignore[arg-type]
+
+    def _matters(self, index: int, types: int) -> bool:
+        s = self._subschemas[index]
+        if s.values is not None or (types & ir.NUMBER and types & ~s.types) or not s.integral_fraction:
+            return True
+        if types & ir.STRING:
+            return bool(s.min_length or s.pattern is not None or s.format is not None) or s.max_length is not None
+        if types & ir.OBJECT:
+            return bool(
+                s.properties or s.pattern_properties or s.required or s.min_properties
+            ) or not s.additional is s.property_names is s.max_properties is None
+        if types & ir.ARRAY:
+            return bool(s.prefix_items or s.min_items or s.unique_items) or not s.items is s.contains is s.max_items is None
+        if types & ir.NUMBER:
+            return not (
+                s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None
+            )
+        return False
+
+    # ---- steps of the search -----------------------------------------------------------------------------------------
+
+    def _possible(self, partial: _Partial, choice: Option) -> bool:
+        signed, atoms = choice
+        if any(~i in partial.holds for i in signed):
+            return False
+        for i in signed:
+            if i >= 0 and not self.types(i) & partial.types:
+                return False
+        for atom in atoms:
+            if atom[0] == "absent":
+                if any(atom[1] in self._subschemas[i].required for i in partial.holds if i >= 0):
+                    return False
+                if any(a[0] == "has" and a[1] == atom[1] for a in partial.atoms):
+                    return False
+            elif atom[0] == "has":
+                if ("absent", atom[1]) in partial.atoms:
+                    return False
+            elif atom[0] == "types" and not partial.types & atom[1]:  # type: ignore[operator]
+                return False
+        return True
+
+    def _add_option(self, partial: _Partial, choice: Option) -> bool:
+        if not self._possible(partial, choice):
+            return False
+        for atom in choice[1]:
+            partial.atoms.add(atom)
+            if atom[0] == "types":
+                partial.types &= atom[1]  # type: ignore[operator]
+        return all(self._add_signed(partial, i, False) for i in sorted(choice[0]))
+
+    def _add_signed(self, partial: _Partial, signed: int, tracking: bool) -> bool:
+        """Have a signed subschema hold; False on a contradiction."""
+        if signed in partial.holds:
+            return True
+        if ~signed in partial.holds:
+            return False
+        if signed < 0:
+            partial.holds.add(signed)
+            options = self._failures(~signed, partial.types)
+            if not options:
+                return False
+            if ALWAYS not in options:
+                partial.groups.append(options)
+            return True
+        s = self._subschemas[signed]
+        partial.types &= self.types(signed)
+        if not partial.types:
+            return False
+        partial.holds.add(signed)
+        if s.required and any(("absent", r) in partial.atoms for r in s.required):
+            return False
+        tracking = tracking or self._tracks(signed) or signed in partial.tracked
+        for i in sorted(self.closure(signed) - {signed}) if s.all_of else ():
+            if not self._add_signed(partial, i, tracking):
+                return False
+        self._add_groups(partial, s, tracking)
+        return all(self._add_all(partial, ~i) for i in s.none_of)
+
+    def _add_all(self, partial: _Partial, signed: int) -> bool:
+        closure = self.closure(signed)
+        if signed < 0 and says_nothing(self._subschemas[~signed]) and not self._subschemas[~signed].all_of:
+            return False
+        return all(self._add_signed(partial, i, False) for i in sorted(closure))
+
+    def _add_groups(self, partial: _Partial, s: Subschema, tracking: bool) -> None:
+        groups = partial.groups
+        for group in s.any_of:
+            self._add_group(groups, [option(b) for b in group])
+        for group in s.one_of:
+            self._add_group(groups, self._exactly_one(group, partial.types))
+        for test, then, otherwise in s.conditions:
+            if then is otherwise is None and not tracking:
+                continue
+            self._add_group(groups, [option(test, *_given(then)), option(~test, *_given(otherwise))])
+        if partial.types & ir.OBJECT:
+            for name, others in s.dependent_required.items():
+                for other in others:
+                    has: Option = option(atoms=(("has", other, frozenset()),))
+                    self._add_group(groups, [option(atoms=(("absent", name),)), has])
+            for name, i in s.dependent_schemas.items():
+                self._add_group(groups, [option(atoms=(("absent", name),)), option(i, atoms=(("has", name, frozenset()),))])
+        if tracking:
+            branches = [b for group in (*s.any_of, *s.one_of) for b in group] + [c[0] for c in s.conditions]
+            for b in branches:
+                self._add_group(groups, [option(b), option(~b)])
+            parts = branches + [i for c in s.conditions for i in c[1:] if i is not None] + [*s.dependent_schemas.values()]
+            for b in parts:
+                partial.tracked |= self.closure(b)
+
+    def _add_group(self, groups: list[list[Option]], options: list[Option]) -> None:
+        """Add a group, its signed subschemas replaced by their closures and impossible options left out."""
+        out: dict[Option, None] = {}
+        for signed, atoms in options:
+            closed: set[int] = set()
+            possible = True
+            for i in signed:
+                if i < 0 and says_nothing(self._subschemas[~i]) and not self._subschemas[~i].all_of:
+                    possible = False
+                closed |= self.closure(i)
+            if possible and not any(~i in closed for i in closed):
+                out[frozenset(closed), atoms] = None
+        if ALWAYS not in out:
+            groups.append(list(out))
+
+    def _exactly_one(self, group: list[int], types: int) -> list[Option]:
+        out = []
+        for k, chosen in enumerate(group):
+            if not self._plain_types(chosen) & types:
+                continue
+            others = [
+                ~o
+                for j, o in enumerate(group)
+                if j != k and self._plain_types(o) & types and not self._are_disjoint(chosen, o, types)
+            ]
+            out.append(option(chosen, *others))
+        return out
+
+    def _plain_types(self, index: int) -> int:
+        types = ir.ANY_TYPE
+        for i in self.closure(index):
+            types &= self.types(i)
+        return types
+
+    def _failures(self, index: int, types: int) -> list[Option]:
+        key = (index, types)
+        found = self._options.get(key)
+        if found is None:
+            groups: list[list[Option]] = []
+            self._add_group(groups, duals(index, self._subschemas[index], types, self.literal))
+            found = self._options[key] = groups[0] if groups else [ALWAYS]
+        return found
+
+    # ---- disjointness ------------------------------------------------------------------------------------------------
+
+    def _are_disjoint(self, a: int, b: int, types: int) -> bool:
+        """Whether two branches plainly have no value of these types in common."""
+        key = (min(a, b), max(a, b), types)
+        found = self._disjoint.get(key)
+        if found is None:
+            found = self._disjoint[key] = self._disjoint_sets(self.closure(a), self.closure(b), types, 3)
+        return found
+
+    def _disjoint_sets(self, a: frozenset[int], b: frozenset[int], types: int, depth: int) -> bool:
+        mask = types
+        for i in a | b:
+            mask &= self.types(i)
+        if not mask:
+            return True
+        first, second = self._finite(a), self._finite(b)
+        if first is not None and second is not None:
+            return first.isdisjoint(second)
+        if mask != ir.OBJECT or depth == 0:
+            return False
+        ours, theirs = [self._subschemas[i] for i in a], [self._subschemas[i] for i in b]
+        required = {r for s in ours for r in s.required}, {r for s in theirs for r in s.required}
+        if any(self._forbids(theirs, r) for r in required[0]) or any(self._forbids(ours, r) for r in required[1]):
+            return True
+        for name in required[0] & required[1]:
+            values = self._value(ours, name), self._value(theirs, name)
+            if values[0] and values[1] and self._disjoint_sets(values[0], values[1], ir.ANY_TYPE, depth - 1):
+                return True
+        return False
+
+    def _finite(self, members: frozenset[int]) -> frozenset[object] | None:
+        for i in members:
+            values = self._subschemas[i].values
+            if values is not None:
+                return frozenset(map(identity, values))
+        return None
+
+    def _forbids(self, members: list[Subschema], name: str) -> bool:
+        """Whether an object with this member is plainly invalid under one of the members."""
+        for s in members:
+            index = s.properties.get(name, None if s.pattern_properties else s.additional)
+            if index is not None and self._subschemas[index].types == 0:
+                return True
+            for i in s.none_of:
+                other = self._subschemas[i]
+                plain = Subschema(pointer=other.pointer, types=other.types, required=(name,))
+                if other.types & ir.OBJECT and other == plain:
+                    return True
+        return False
+
+    def _value(self, members: list[Subschema], name: str) -> frozenset[int]:
+        out: frozenset[int] = frozenset()
+        for s in members:
+            if name in s.properties:
+                out |= self.closure(s.properties[name])
+        return out
+
+    # ---- unevaluated -------------------------------------------------------------------------------------------------
+
+    def _tracks(self, index: int) -> bool:
+        s = self._subschemas[index]
+        return s.unevaluated_properties is not None or s.unevaluated_items is not None
+
+    def applied(self, conjunction: Conjunction, index: int) -> list[int]:
+        """The subschemas whose keywords count as applied in place under subschema `index`, itself included."""
+        out: list[int] = []
+        todo = [index]
+        seen: set[int] = set()
+        while todo:
+            i = todo.pop()
+            if i in seen:
+                continue
+            seen.add(i)
+            out.append(i)
+            s = self._subschemas[i]
+            todo += s.all_of
+            todo += [b for group in (*s.any_of, *s.one_of) for b in group if self._held(conjunction, b)]
+            for test, then, otherwise in s.conditions:
+                if self._held(conjunction, test):
+                    todo += [test, *_given(then)]
+                else:
+                    todo += _given(otherwise)
+            todo += [d for name, d in s.dependent_schemas.items() if self._present(conjunction, name)]
+        return out
+
+    def _present(self, conjunction: Conjunction, name: str) -> bool:
+        return any(name in self._subschemas[i].required for i in conjunction.members) or any(
+            a[0] == "has" and a[1] == name for a in conjunction.atoms
+        )
+
+    def _held(self, conjunction: Conjunction, index: int) -> bool:
+        return self.closure(index) <= conjunction.members
+
+
+def _given(index: int | None) -> tuple[int, ...]:
+    return () if index is None else (index,)
+
+
+def _implies(a: Conjunction, b: Conjunction) -> bool:
+    """Whether conjunction `a` only adds to what `b` demands."""
+    return (
+        a.types & ~b.types == 0
+        and b.members <= a.members
+        and b.atoms <= a.atoms
+        and b.excluded <= a.excluded
+        and not b.tracked
+        and not a.tracked
+        and a != b
+    )

@@ -1,0 +1,176 @@
+"""Arrays that count: bounds on the items that are valid under a schema (`contains`), and items that must differ.
+
+Such an array is followed through *states*: how many items each bound has counted so far, and which values have been
+used where all items come from a finite set. An item may be read in several ways, each with the variable that its value
+must then be in and the state that follows; reading all of them side by side is exact. A state is entered only if the
+array can still be finished from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
+from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, Contains, NormalForm, Variable
+
+MAX_DISTINCT = 64
+"""Values of a finite set of items that must differ."""
+MAX_COUNTED = 1_000
+"""Items that are counted one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How many items each bound has counted, and the numbers of the values used, as bits."""
+
+    counts: tuple[int, ...]
+    used: int = 0
+
+
+class Items:
+    """The states of one array alternative."""
+
+    def __init__(self, forms: NormalForm, alternative: ArrayAlternative) -> None:
+        self._forms, self.alternative = forms, alternative
+        self.start = State((0,) * len(alternative.contains))
+        a = alternative
+        longest = max(len(a.prefix), a.minimum, a.maximum or 0, *(c.start + c.low for c in a.contains), 0)
+        if longest > MAX_COUNTED and (a.minimum > MAX_COUNTED or any(c.low > MAX_COUNTED for c in a.contains)):
+            raise ResourceLimitError(
+                "", "contains", f"counts more than {MAX_COUNTED} items", f"MAX_COUNTED = {MAX_COUNTED}"
+            )
+        self.bound = min(longest, MAX_COUNTED)  # positions from here on are alike, but for the maximum
+        self._domain = self._finite_domain() if a.unique else None
+
+    def _finite_domain(self) -> list[object]:
+        a = self.alternative
+        found: dict[Variable, object] = {}
+        for part in (*a.prefix, *(() if a.items is None else (a.items,))):
+            values = finite_values(self._forms, part)
+            if values is None or len(values) > MAX_DISTINCT:
+                raise UnsupportedSchemaError(
+                    self._forms.pointer(part), "uniqueItems", "items that must differ have to come from a small finite set"
+                )
+            for v in values:
+                found[self._forms.literal(v)] = v
+        return list(found.values())
+
+    def may_close(self, state: State, count: int) -> bool:
+        """Whether the array may end after `count` items."""
+        a = self.alternative
+        return (
+            a.minimum <= count
+            and (a.maximum is None or count <= a.maximum)
+            and all(c.low <= n for c, n in zip(a.contains, state.counts, strict=True))
+        )
+
+    def moves(self, state: State, count: int) -> Iterator[tuple[State, Variable]]:
+        """The ways to read the item at position `count`: the state that follows, and what the value must be."""
+        a = self.alternative
+        if a.maximum is not None and count >= a.maximum:
+            return
+        part = a.prefix[count] if count < len(a.prefix) else a.items
+        if part is None:
+            return
+        for counts, extra in _ways(a.contains, state.counts, count):
+            if self._domain is None:
+                yield State(counts), part | extra
+                continue
+            for i, value in enumerate(self._domain):
+                if not state.used >> i & 1 and self._forms.admits(part | extra, value):
+                    yield State(counts, state.used | 1 << i), self._forms.literal(value)
+
+    def parts(self) -> set[Variable]:
+        """All variables that items can have to be in."""
+        out: set[Variable] = set()
+        todo, seen = [(self.start, 0)], {(self.start, 0)}
+        while todo:
+            state, count = todo.pop()
+            for to, part in self.moves(state, count):
+                out.add(part)
+                at = (to, min(count + 1, self.bound))
+                if at not in seen:
+                    seen.add(at)
+                    todo.append(at)
+            if len(seen) > 20_000:
+                raise ResourceLimitError(
+                    self._forms.pointer(next(iter(out), ANYTHING)), "uniqueItems", "too many combinations of items", ""
+                )
+        return out
+
+    def finish(self, state: State, count: int, cost: Callable[[Variable], float]) -> float:
+        """The fewest bytes of further items, each with its comma, until the array may end; infinite if it never may."""
+        best: dict[tuple[State, int], float] = {}
+        found = inf
+        layer = {(state, count): 0.0}
+        while layer:
+            following: dict[tuple[State, int], float] = {}
+            for (at, n), spent in layer.items():
+                if spent >= min(found, best.get((at, n), inf)):
+                    continue
+                best[at, n] = spent
+                if self.may_close(at, n):
+                    found = min(found, spent)
+                    continue
+                for to, part in self.moves(at, n):
+                    key = (to, n + 1 if self.alternative.maximum is not None else min(n + 1, self.bound))
+                    total = spent + 1 + cost(part)
+                    if total < min(following.get(key, inf), best.get(key, inf), found):
+                        following[key] = total
+            layer = following
+        return found
+
+    def cost(self, cost: Callable[[Variable], float]) -> float:
+        """Bytes of the shortest array."""
+        rest = self.finish(self.start, 0, cost)
+        return 2 + max(0.0, rest - 1)
+
+
+def _ways(
+    contains: tuple[Contains, ...], counts: tuple[int, ...], position: int
+) -> Iterator[tuple[tuple[int, ...], Variable]]:
+    """The ways in which an item at a position counts for each bound."""
+    ways: list[tuple[tuple[int, ...], Variable]] = [((), ANYTHING)]
+    for c, n in zip(contains, counts, strict=True):
+        options: list[tuple[int, Variable]] = []
+        if position < c.start or (c.high is None and n >= c.low):
+            options.append((n, ANYTHING))
+        elif c.high is None:
+            options += [(n + 1, c.value), (n, ANYTHING)]
+        else:
+            if n < c.high:
+                options.append((n + 1, c.value))
+            options.append((n, c.against))
+        ways = [((*done, m), extra | more) for done, extra in ways for m, more in options]
+    yield from ways
+
+
+def finite_values(forms: NormalForm, variable: Variable) -> list[object] | None:
+    """All values of a variable where they are finitely many scalars; None otherwise."""
+    types = forms.types(variable)
+    out: list[object] = []
+    if types & ir.OBJECT and forms.objects(variable):
+        return None
+    if types & ir.ARRAY and forms.arrays(variable):
+        return None
+    if types & ir.STRING:
+        for s in forms.strings(variable):
+            if s.values is None:
+                return None
+            out += s.values
+    atoms = forms.atoms(variable)
+    out += [None] if atoms.null else []
+    out += atoms.booleans
+    for number in atoms.numbers:
+        values = number.values
+        if values is None and number.integer and number.minimum is not None and number.maximum is not None:
+            low, high = -(-number.minimum // 1), number.maximum // 1
+            values = frozenset(Fraction(v) for v in range(low, min(high, low + MAX_DISTINCT) + 1))
+        if values is None:
+            return None
+        out += [v for v in sorted(values) if forms.admits(variable, int(v) if v.denominator == 1 else v)]
+    return list({forms.literal(v): v for v in out}.values())

@@ -1,0 +1,36 @@
+"""Small questions about one subschema or value."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.ir import Subschema
+
+_TRUE = Subschema(pointer="")
+
+
+def type_of(value: object) -> int:
+    """The type atom of an exact JSON value."""
+    if value is None:
+        return ir.NULL
+    if isinstance(value, bool):
+        return ir.BOOLEAN
+    if isinstance(value, int):
+        return ir.INTEGER
+    if isinstance(value, Fraction):
+        return ir.INTEGER if value.denominator == 1 else ir.FRACTION
+    if isinstance(value, str):
+        return ir.STRING
+    return ir.ARRAY if isinstance(value, list) else ir.OBJECT
+
+
+def says_nothing(s: Subschema) -> bool:
+    """Whether a subschema constrains nothing by itself; the subschemas of its `all_of` may."""
+    if s.types != ir.ANY_TYPE or s.values is not None:  # the two commonest ways to say something
+        return False
+    return all(
+        getattr(s, name) == getattr(_TRUE, name)
+        for name in Subschema.__dataclass_fields__
+        if name not in ("pointer", "all_of", "integral_fraction", "min_contains", "max_contains")
+    )

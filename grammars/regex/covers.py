@@ -1,0 +1,77 @@
+"""Terms seen by the characters that can come at all.
+
+Beside `[a-z]{3,40}`, the term `.{1,9}` only asks for a length and `.*--` cannot match: over the alphabet of the one,
+every set of the other has all characters or none. The lengths of the common texts then follow from the lengths of both,
+without stepping through the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..languages.base import LengthSet
+from . import lengths as length_sets
+from .classes import NONE, CodePoints
+from .terms import Chars, Concat, Epsilon, Repeat, Term, Terms, Union, chain
+
+
+class Covers:
+    """Alphabets of the terms of one pattern, and lengths of terms over an alphabet. Not thread-safe."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._alphabets: dict[Term, CodePoints] = {}
+        self._lengths: dict[tuple[Term, CodePoints], LengthSet | None] = {}
+
+    def alphabet(self, term: Term) -> CodePoints:
+        """The code points that occur in texts of `term`, and perhaps some more."""
+        found = self._alphabets.get(term)
+        if found is None:
+            if type(term) is Chars:
+                found = term.members
+            elif type(term) is Repeat:
+                found = self.alphabet(term.body)
+            else:
+                parts = chain(term) if type(term) is Concat else term.options if type(term) is Union else ()
+                found = self.alphabet_of(parts)
+            self._alphabets[term] = found
+        return found
+
+    def alphabet_of(self, terms: Iterable[Term]) -> CodePoints:
+        """The code points that occur in texts of any of `terms`, and perhaps some more."""
+        sets = {self.alphabet(term) for term in terms}
+        return sets.pop() if len(sets) == 1 else CodePoints.of(r for s in sets for r in s.ranges)
+
+    def lengths(self, term: Term, alphabet: CodePoints) -> LengthSet | None:
+        """The lengths whose texts over `alphabet` match, all of a length alike; None when a length does not tell."""
+        if term.conditional:
+            return None
+        if term is self._terms.ANY_STAR:
+            return length_sets.ALL_LENGTHS
+        key = (term, alphabet)
+        if key not in self._lengths:
+            self._lengths[key] = self._find_lengths(term, alphabet)
+        return self._lengths[key]
+
+    def _find_lengths(self, term: Term, alphabet: CodePoints) -> LengthSet | None:
+        if type(term) is Chars:
+            common = term.members & alphabet
+            return length_sets.ONE_ONLY if common == alphabet else None if common != NONE else length_sets.NO_LENGTHS
+        if type(term) is Repeat:
+            body = self.lengths(term.body, alphabet)
+            return None if body is None else length_sets.times(body, term.low, term.high)
+        if type(term) is Union:
+            total: LengthSet | None = length_sets.NO_LENGTHS
+            for option in term.options:
+                part = self.lengths(option, alphabet)
+                total = None if part is None or total is None else length_sets.union(total, part)
+            return total
+        if type(term) is Concat:
+            parts = [self.lengths(part, alphabet) for part in chain(term)]
+            if length_sets.NO_LENGTHS in parts:
+                return length_sets.NO_LENGTHS
+            total = length_sets.ZERO_ONLY
+            for part in parts:
+                total = None if part is None or total is None else length_sets.add(total, part)
+            return total
+        return length_sets.ZERO_ONLY if type(term) is Epsilon else length_sets.NO_LENGTHS
