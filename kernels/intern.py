@@ -45,6 +45,7 @@ M_ROW, M_SHAPE, M_LOOP = 11, 12, 13
 # More memo entries: whether an alternative admits a class of names, whether a name can still become one that it admits,
 # whether one is left that is not in use, what an array that counts may do.
 M_CLASS, M_REACH, M_FRESH, M_VIEW = 14, 15, 16, 17
+M_KEY_LOOP = 18  # the classes of characters that can always follow in a free name
 
 
 @njit

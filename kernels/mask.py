@@ -22,7 +22,9 @@ from .intern import (
     F_STATE,
     FRAME_WIDTH,
     M_FREE,
+    M_KEY_LOOP,
     M_LOOP,
+    M_REACH,
     M_SLOT,
     M_TABLE,
     M_TABLE_ROW,
@@ -83,6 +85,7 @@ from .memory import (
 )
 from .step import (
     AFTER,
+    ALT_WIDTH,
     COLON,
     COUNTED,
     DEAD,
@@ -100,6 +103,8 @@ from .step import (
     Q_FREE,
     Q_FREE_OUTCOME,
     Q_LOOP,
+    S_ALT,
+    S_ALTS,
     S_KEYS,
     S_KIND,
     S_NAMES,
@@ -114,12 +119,15 @@ from .step import (
     complete,
     drop_for_key,
     emit,
+    free_name_opens,
     key_end,
+    key_opens,
     lookup,
     may_end,
     miss,
     name_bytes_at,
-    string_outcome,
+    narrow,
+    successor,
 )
 
 # Fields of a terminal table.
@@ -450,7 +458,7 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
     used = frames[frame + F_FREE]
     utf8 = (n >> 24) & _30
     if sets[frames[frame + F_STATE] * FST_WIDTH + S_KEYS] != C[FREE_TEXT_STATE]:
-        return DEAD
+        return key_among_classes(C, node, base, stack, q, n) if x == 0 else DEAD
     if (x != 0 or utf8 != C[FREE_TEXT_STATE]) and (low < high or used != 0):
         return DEAD
     free = utf8 - C[FREE_TEXT_STATE] + 1
@@ -505,6 +513,115 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
         correct_free_name(C, node, base, n & _24, pair & _32)
         used = pair >> 32
     return OK
+
+
+@njit
+def try_below(C: Any, node: int, skip: int, base: int, stack: int, q: int, x: int, n: int) -> int:
+    """Mark those tokens at and below `node` that a key admits, each tried on its own; OK or FULL.
+
+    The key stands `skip` bytes into the tokens.
+    """
+    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
+    for t in range(first[node], first[view32(C, T_END)[node]]):
+        code = run_token(C, tokens[t], skip, stack, KEY, q, x, n)
+        if code == OK:
+            set_bit(rows, base, tokens[t])
+        elif code == MISS:
+            note_miss(C)
+        elif code == FULL:
+            return FULL
+    return OK
+
+
+@njit
+def key_among_classes(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
+    """Mark what follows inside a key of an object that tells classes of free names apart; OK or FULL.
+
+    The walk follows the declared names still possible and the scanner's state. Tokens that leave the name, or have an
+    escape in it, are tried one by one.
+    """
+    walk = view(C, WALK)
+    byte, end, depth = view8(C, T_BYTE), view32(C, T_END), view32(C, T_DEPTH)
+    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
+    frames = view(C, FRAMES)
+    used = frames[stack * FRAME_WIDTH + F_FREE]
+    fst = frames[stack * FRAME_WIDTH + F_STATE]
+    first_name = view(C, FST)[fst * FST_WIDTH + S_NAMES]
+    skip = depth[node]
+    walk[skip * 5 + 2] = q
+    walk[skip * 5 + 4] = (n >> 24) & _30 if n >> 60 else 0
+    stop = end[node]
+    i = node + 1
+    while i < stop:
+        b = byte[i]
+        if b < 0x20:
+            i = end[i]
+            continue
+        if b == 0x22 or b == 0x5C:
+            if try_below(C, i, skip, base, stack, q, 0, n) == FULL:
+                return FULL
+            i = end[i]
+            continue
+        at = depth[i] * 5
+        names = narrow(C, first_name, walk[at - 3], b)
+        state = walk[at - 1]
+        fine = False
+        if state > 0:
+            state = successor(C, state, b)
+            if state < 0:
+                note_miss(C)
+                i = end[i]
+                continue
+        if state > 0:
+            code = free_name_opens(C, stack, state, 0)
+            if code == MISS:
+                note_miss(C)
+                i = end[i]
+                continue
+            fine = code == 1
+            if not fine:
+                state = 0
+        if fine and used != 0 and not goes_on(C, stack, state):
+            # Few names are left from here, and some may be in use.
+            if try_below(C, i, skip, base, stack, q, 0, n) == FULL:
+                return FULL
+            i = end[i]
+            continue
+        if not fine:
+            for name in range(names & _20, (names >> 20) & _20):
+                if key_opens(C, stack, name):
+                    fine = True
+                    break
+        if not fine:
+            i = end[i]
+            continue
+        walk[at + 2] = names
+        walk[at + 4] = state
+        for t in range(first[i], first[i + 1]):
+            set_bit(rows, base, tokens[t])
+        if state > 0 and end[i] - i > _FEW:
+            loop = lookup(C, M_KEY_LOOP, fst, state)
+            if loop == MISS:
+                note_miss(C)
+                i = end[i]
+                continue
+            if view(C, T_CLASSES)[i] & ~loop == 0:
+                set_below(C, i, base)
+                i = end[i]
+                continue
+        i += 1
+    return OK
+
+
+@njit
+def goes_on(C: Any, frame: int, state: int) -> bool:
+    """Whether infinitely many free names can follow a scanner's state, whichever are in use."""
+    sets = view(C, FST)
+    fst = view(C, FRAMES)[frame * FRAME_WIDTH + F_STATE] * FST_WIDTH
+    for i in range(sets[fst + S_ALTS]):
+        if memo_get(C, memo_key(M_REACH, sets[fst + S_ALT] // ALT_WIDTH + i, state)) == 1:
+            return True
+    return False
 
 
 @njit

@@ -283,7 +283,9 @@ def _is_enforced(state: str) -> bool:
 
 
 def _obstacle_table(summary: Summary, width: int) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", title="\nIn the way", title_justify="left")
+    table = Table(
+        box=None, pad_edge=False, header_style="bold", title="\nIn the way", title_justify="left", title_style="bold"
+    )
     table.add_column("schemas", justify="right")
     table.add_column("alone", justify="right")
     table.add_column("keyword", no_wrap=True)

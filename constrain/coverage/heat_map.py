@@ -1,12 +1,13 @@
 """The heat map of a coverage report as SVG: a row for each keyword, a column for each schema.
 
 Beyond `MAX_COLUMNS` schemas a column stands for a run of neighbours, and its cells are stacked bars: which share of the
-schemas that use the keyword is in which state. Columns are sorted worst first and by obstacle, so that neighbours look
-alike and little is lost.
+schemas that use the keyword is in which state, paler the fewer they are. Columns are sorted worst first and by
+obstacle, so that neighbours look alike and little is lost.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
@@ -97,7 +98,8 @@ def _test_state(report: SchemaReport) -> str:
 def _axis(schemas: int, columns: int) -> str:
     if schemas == columns:
         return f"{schemas} schemas, worst first"
-    return f"{schemas:,} schemas, worst first, about {schemas / columns:.0f} to a column; bars show shares"
+    size = schemas / columns
+    return f"{schemas:,} schemas, worst first, about {size:.0f} to a column; bars show shares, paler ones few schemas"
 
 
 def _cell(
@@ -113,7 +115,8 @@ def _cell(
     else:
         parts = ", ".join(f"{states[s]} {_word(label, s)}" for s in ORDER if states[s])
         title = f"{label} in {total} of {len(column)} schemas: {parts}"
-    out = [f"<g><title>{escape(title)}</title>"]
+    faint = "" if total == len(column) else f' opacity="{0.35 + 0.65 * math.sqrt(total / len(column)):.2f}"'
+    out = [f"<g{faint}><title>{escape(title)}</title>"]
     bottom = y + height
     for state in ORDER:
         if states[state]:

@@ -22,7 +22,7 @@ from constrain.coverage.report import (
 )
 
 MAX_DETAILS = 500
-"""How many schemas have details of their own, the worst first."""
+"""How many schemas have details of their own, the worst first; examples of obstacles have them in any case."""
 
 MAX_PROBLEMS = 1000
 MAX_OBSTACLES = 50
@@ -44,6 +44,9 @@ MEANINGS = {
 def page(reports: Sequence[SchemaReport], summary: Summary, inputs: Sequence[str]) -> str:
     """The whole document."""
     ordered = worst_first(reports)
+    place = {id(report): number for number, report in enumerate(ordered)}
+    examples = [place[id(reports[o.example])] for o in summary.obstacles[:MAX_OBSTACLES]]
+    detailed = frozenset([*range(min(len(ordered), MAX_DETAILS)), *examples])
     named = ", ".join(inputs[:4]) + (f" and {len(inputs) - 4} more" if len(inputs) > 4 else "")
     today = datetime.date.today().isoformat()
     body = "\n".join(
@@ -54,12 +57,12 @@ def page(reports: Sequence[SchemaReport], summary: Summary, inputs: Sequence[str
             _tiles(summary),
             _verdict_bar(summary),
             _disagreements(ordered),
-            _obstacles(summary, reports, ordered),
+            _obstacles(summary, examples, ordered),
             f'<section><h2>Keywords by schema</h2>{_legend(ordered)}<div class="scroll">'
             f"{heat_map(ordered, summary)}</div></section>",
             _keywords(summary),
-            _problems(ordered),
-            _details(ordered),
+            _problems(ordered, detailed),
+            _details(ordered, detailed),
         )
         if part
     )
@@ -174,17 +177,16 @@ def _disagreements(ordered: Sequence[SchemaReport]) -> str:
     return f'<section class="wrong"><h2>Property tests that disagree</h2>{items}{more}</section>'
 
 
-def _obstacles(summary: Summary, reports: Sequence[SchemaReport], ordered: Sequence[SchemaReport]) -> str:
+def _obstacles(summary: Summary, examples: Sequence[int], ordered: Sequence[SchemaReport]) -> str:
     if not summary.obstacles:
         return ""
-    place = {id(report): number for number, report in enumerate(ordered)}
     most = summary.obstacles[0].schemas
     rows = "".join(
         f"<tr><td class=n>{o.schemas:,}</td>"
         f'<td><i class="meter" style="width:{max(2, 120 * o.schemas / most):.0f}px"></i></td>'
         f"<td class=n>{o.alone:,}</td><td><code>{escape(o.keyword or '(schema)')}</code></td>"
-        f"<td>{escape(o.reason)}</td><td>{_link(place[id(reports[o.example])], reports[o.example])}</td></tr>"
-        for o in summary.obstacles[:MAX_OBSTACLES]
+        f"<td>{escape(o.reason)}</td><td>{_link(example, ordered[example])}</td></tr>"
+        for o, example in zip(summary.obstacles, examples, strict=False)
     )
     left = len(summary.obstacles) - MAX_OBSTACLES
     more = f"<p>… and {left} rarer ones.</p>" if left > 0 else ""
@@ -221,7 +223,7 @@ def _keywords(summary: Summary) -> str:
 # --- single schemas
 
 
-def _problems(ordered: Sequence[SchemaReport]) -> str:
+def _problems(ordered: Sequence[SchemaReport], detailed: frozenset[int]) -> str:
     rows: list[str] = []
     total = 0
     for number, report in enumerate(ordered):
@@ -229,7 +231,7 @@ def _problems(ordered: Sequence[SchemaReport]) -> str:
         for problem in report.problems[: MAX_PROBLEMS - len(rows)]:
             state = "crashed" if report.verdict == "crashed" else report.verdict
             rows.append(
-                f'<tr><td>{_link(number, report)}</td><td><span class="tag {state}">{state}</span></td>'
+                f'<tr><td>{_link(number, report, detailed)}</td><td><span class="tag {state}">{state}</span></td>'
                 f"<td><code>{escape(problem.keyword or '(schema)')}</code></td>"
                 f"<td><code class=pointer>{_pointer(problem.pointer)}</code></td><td>{escape(problem.reason)}</td></tr>"
             )
@@ -244,10 +246,14 @@ def _problems(ordered: Sequence[SchemaReport]) -> str:
     )
 
 
-def _details(ordered: Sequence[SchemaReport]) -> str:
-    parts = [_one(number, report) for number, report in enumerate(ordered[:MAX_DETAILS])]
-    left = len(ordered) - MAX_DETAILS
-    more = f"<p>{left:,} more schemas, none of them worse, are in the JSON report.</p>" if left > 0 else ""
+def _details(ordered: Sequence[SchemaReport], detailed: frozenset[int]) -> str:
+    parts = [_one(number, ordered[number]) for number in sorted(detailed)]
+    left = len(ordered) - len(parts)
+    more = (
+        f"<p>{left:,} more schemas, none of them worse than most of these, are in the JSON report.</p>"
+        if left > 0
+        else ""
+    )
     return (
         '<section><h2>Schemas</h2><input type="search" placeholder="Filter schemas" data-filter="schemas" '
         f'aria-label="Filter schemas"><div id="schemas">{"".join(parts)}</div>{more}</section>'
@@ -330,9 +336,9 @@ def _pointer(pointer: str) -> str:
     return escape(pointer).replace("/", "<wbr>/") if pointer else "(root)"
 
 
-def _link(number: int, report: SchemaReport) -> str:
+def _link(number: int, report: SchemaReport, detailed: frozenset[int] | None = None) -> str:
     name = escape(report.name if len(report.name) <= 40 else report.name[:39] + "…")
-    return f'<a href="#s{number}">{name}</a>' if number < MAX_DETAILS else name
+    return f'<a href="#s{number}">{name}</a>' if detailed is None or number in detailed else name
 
 
 _STYLE = """
@@ -373,7 +379,8 @@ td{padding:4px 14px 4px 0;border-bottom:1px solid var(--line);vertical-align:top
 input[type=search]{font:inherit;width:min(420px,100%);padding:5px 10px;margin:0 0 10px;border:1px solid var(--line);
 border-radius:6px;background:var(--card);color:var(--fg)}
 details{background:var(--card);border:1px solid var(--line);border-radius:8px;margin:6px 0;padding:0 14px}
-details[open]{padding-bottom:12px}summary{cursor:pointer;padding:8px 0;overflow-wrap:anywhere}
+details[open]{padding-bottom:12px}.schema ul,.schema p{font-size:13.5px;margin:4px 0}
+summary{cursor:pointer;padding:8px 0;overflow-wrap:anywhere}
 summary small{float:right;margin-left:12px}.wrong summary small{float:none}
 summary .tag{margin-left:6px}details:target{border-color:var(--link)}
 ul{margin:4px 0;padding-left:20px}li{margin:2px 0;overflow-wrap:anywhere}

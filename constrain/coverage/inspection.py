@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import constrain
-from constrain.coverage.keywords import uses
+from constrain.coverage.keywords import KEYWORDS, uses
 from constrain.coverage.report import (
     ANNOTATION,
     EXACT,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 MAX_PLACES = 100
 """How many places of a keyword in one schema are listed; all are counted."""
+
+MISSPELT = "(misspelt)"
+"""Stands for all names that are near a keyword's and are none."""
 
 _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "enum", "const")
 
@@ -100,6 +103,8 @@ def _judge_keywords(schema: Any, report: SchemaReport) -> None:
     default = UNREACHED if report.verdict == REFUSED else EXACT
     with contextlib.suppress(ConstrainError):
         for use in uses(schema):
+            if report.absolute and not use.pointer:
+                continue  # the reference that was put at the root of a schema cut out of a document
             states[clean(use.pointer), use.keyword] = ANNOTATION if use.ignored else default
             if use.ignored:
                 report.annotations.append(Place(clean(use.pointer), use.keyword, clean(use.ignored)))
@@ -121,7 +126,8 @@ def _judge_keywords(schema: Any, report: SchemaReport) -> None:
         mark(place, REFUSED if report.verdict == REFUSED else UNENFORCED)
 
     for (pointer, keyword), state in states.items():
-        entry = report.keywords.setdefault(keyword or "(schema)", KeywordUse())
+        name = keyword if keyword in KEYWORDS else MISSPELT if state == ANNOTATION else keyword or "(schema)"
+        entry = report.keywords.setdefault(name, KeywordUse())
         entry.count += 1
         entry.states[state] = entry.states.get(state, 0) + 1
         entry.places.append((pointer, state))

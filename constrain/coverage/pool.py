@@ -7,6 +7,7 @@ compiling and after testing: when testing takes too long, the verdict of compili
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import signal
@@ -22,6 +23,9 @@ from constrain.coverage.report import CRASHED, UNDECIDED, KeywordUse, Place, Sch
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
+
+_MEMORY_LIMIT = 8 << 30
+"""Bytes of address space of a worker, where the system can limit it: one schema must not take the machine with it."""
 
 _START_SECONDS = 300.0
 """How long a worker may take to start; the first one on a machine compiles the kernels."""
@@ -85,12 +89,24 @@ def _crash(report: SchemaReport, error: str, reason: str) -> None:
 
 def _work(connection: Connection, options: Options) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
+    _limit_memory()
     _warm_up(options)
     connection.send(None)
     while (entry := connection.recv()) is not None:
         for report in examine(entry, options):
             connection.send(report)
         connection.send(None)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = _MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(_MEMORY_LIMIT, hard)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def _warm_up(options: Options) -> None:

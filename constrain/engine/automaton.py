@@ -111,6 +111,8 @@ class Automaton:
             value = shapes.admits_class(a, b)
         elif kind == intern.M_REACH:
             value = shapes.reach(a, b)
+        elif kind == intern.M_KEY_LOOP:
+            value = shapes.key_loop(a, b)
         elif kind == intern.M_FRESH:
             value = self._has_fresh_name(a, b)
         elif kind == intern.M_VIEW:

@@ -120,22 +120,29 @@ class Scanners:
         """
         if np.count_nonzero(self.row(number)[:128]) < _WIDE:
             return 0
+        return self.closure(number, None)
+
+    def closure(self, number: int, fine: Callable[[int], bool] | None) -> int:
+        """As `_loop`, for names: only states that are `fine` may be met."""
         allowed = _ALL_CLASSES
         while True:
             reached = [number]
             before = allowed
             for state in reached:
                 alive, targets = self._moves(state)
+                if fine is not None:
+                    alive = sum(1 << c for c, to in targets.items() if all(map(fine, to)))
                 allowed &= alive
                 for c, to in targets.items():
                     if allowed >> c & 1:
                         reached.extend(t for t in to if t not in reached)
                 if len(reached) > _CLOSURE:
-                    return sum(1 << c for c, to in self._moves(number)[1].items() if to <= {number})
+                    own = self._moves(number)[1].items()
+                    return sum(1 << c for c, to in own if to <= {number} and (fine is None or all(map(fine, to))))
             if allowed == before:
                 break
         flags = self._store.tables[m.STATE][Q_FLAGS::STATE_WIDTH]
-        if flags[number] & COUNTED and any(not flags[t] & SIMPLE for t in reached):
+        if fine is None and flags[number] & COUNTED and any(not flags[t] & SIMPLE for t in reached):
             return 0  # lengths do not only end at the maximum
         return allowed
 
@@ -282,20 +289,23 @@ class Scanners:
 
     def reach(self, start: int, wanted: Callable[[int], bool]) -> int:
         """How a text can go on from a string state to end with a wanted outcome: 0 not, 1 without end, 2 in few ways."""
+        return self.reaches(start, wanted).get(start, 0)
+
+    def reaches(self, start: int, wanted: Callable[[int], bool]) -> dict[int, int]:
+        """`reach` for all states that can follow `start`; those from which no wanted outcome follows are left out."""
         edges, useful = self._useful(start, wanted)
-        if start not in useful:
-            return 0
         waiting = {state: len(edges[state] & useful) for state in useful}
         ready = [state for state, n in waiting.items() if n == 0]
         back = _reversed(edges)
-        done = 0
-        while ready:
-            done += 1
-            for source in back.get(ready.pop(), set()) & useful:
+        found = dict.fromkeys(useful, 1)
+        while ready:  # states from which no cycle can be reached
+            state = ready.pop()
+            found[state] = 2
+            for source in back.get(state, set()) & useful:
                 waiting[source] -= 1
                 if waiting[source] == 0:
                     ready.append(source)
-        return 1 if done < len(useful) else 2
+        return found
 
     def _useful(self, start: int, wanted: Callable[[int], bool]) -> tuple[dict[int, set[int]], set[int]]:
         """The successors of all states that can follow `start`, and those from which a wanted outcome can follow."""

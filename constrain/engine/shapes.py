@@ -85,6 +85,7 @@ class Shape:
     members: Members | None = None
     keys: int = 0  # state of the scanner in which a free name begins
     numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
+    reaches: dict[frozenset[frozenset[int]], dict[int, int]] = field(default_factory=dict)  # by classes admitted
 
     def number(self, key: object, branch: ObjectBranch | ArrayBranch) -> int:
         """The number of a branch, which is added under `key` if it is new."""
@@ -296,7 +297,21 @@ class Shapes:
         shape, index = self._rows[row]
         branch = shape.branches[index]
         assert isinstance(branch, ObjectBranch)
-        return self.scanners.reach(state, lambda outcome: self.key_class(outcome) in branch.free)
+        return self._reaches(shape, branch).get(state, 0)
+
+    def _reaches(self, shape: Shape, branch: ObjectBranch) -> dict[int, int]:
+        """`reach` for all states of a shape's scanner."""
+        classes = frozenset(branch.free)
+        found = shape.reaches.get(classes)
+        if found is None:
+            found = shape.reaches[classes] = self.scanners.reaches(shape.keys, lambda o: self.key_class(o) in classes)
+        return found
+
+    def key_loop(self, number: int, state: int) -> int:
+        """The classes of characters that can follow in a free name in any number and order, as bits."""
+        shape, live = self.sets[number]
+        reaches = [self._reaches(shape, b) for i in live if isinstance(b := shape.branches[i], ObjectBranch) and b.free]
+        return self.scanners.closure(state, lambda to: any(r.get(to, 0) == 1 for r in reaches))
 
     # ---- starts ------------------------------------------------------------------------------------------------------
 

@@ -264,14 +264,14 @@ class _Check:
             choices = SeededChoices(0)
             for escapes in ("few", "ascii", "any"):
                 for whitespace in ("none", "spaces", "any"):
-                    for numbers in ("plain", "zeros"):
+                    for numbers in ("plain", "zeros", "exponents") if _exponents(text) else ("plain", "zeros"):
                         spelled = spell(candidate, choices, Style(whitespace, escapes, numbers, True))
-                        if self._wrong(spelled):
+                        if self._wrong(spelled) and not self._excused(candidate, spelled):
                             found = spelled
                             return True
             return False
 
-        minimise(value, shows, smaller_values)
+        minimise(value, shows, smaller_values, tries=150)
         return found
 
     def _drive_tokens(self, value: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from ..languages.base import TextLanguage
 from ..languages.text import FREE_TEXT, difference
@@ -37,11 +38,11 @@ _PATTERNS = {
 }
 
 
-def _email(host: Machine[object], unicode: bool) -> Email:
+def _email(host: Machine[Any], unicode: bool) -> Email:
     return Email(host, LanguageMachine(full_language(ADDRESS_LITERAL)), unicode)
 
 
-_MACHINES: dict[str, Callable[[], Machine[object]]] = {
+_MACHINES: dict[str, Callable[[], Machine[Any]]] = {
     "date": lambda: dates.DateTime(date=True, time=False),
     "date-time": lambda: dates.DateTime(date=True, time=True),
     "email": lambda: _email(HostName(any_hyphens=False), unicode=False),
@@ -59,18 +60,31 @@ KNOWN_FORMATS = frozenset((*_PATTERNS, *_MACHINES)) - {_OLD_HOSTNAME}
 """The names that `format_language` knows. Others are annotations."""
 
 _PUNYCODE = "labels written in Punycode (xn--…)"
+_LITERALS = "address literals other than IPv4 and IPv6"
+_LONG = (
+    "labels that may exceed 63 octets in Punycode: beyond 17 letters of Greek, Cyrillic, Arabic and the like, 12 of "
+    "other scripts, 10 outside the basic plane; and names that may exceed 253"
+)
+_JOINING = "a zero width non-joiner between letters other than Arabic ones with presentation forms"
+_NEWER = (
+    "characters newer than the Unicode version of the interpreter; beside a keraia or katakana middle dot, those of "
+    "Greek, kana and Han outside of their main blocks"
+)
 
 NARROWINGS: dict[str, tuple[str, ...]] = {
-    "email": (_PUNYCODE, "address literals other than IPv4 and IPv6"),
+    "email": (_PUNYCODE, _LITERALS),
     "hostname": (f"{_PUNYCODE}, from draft 07 on",),
-    "idn-email": (_PUNYCODE, "address literals other than IPv4 and IPv6", "domain labels that may exceed 63 octets in Punycode"),
+    "idn-email": (
+        _PUNYCODE,
+        "address literals other than IPv4 and IPv6",
+        "domain labels that may exceed 63 octets in Punycode",
+    ),
     "idn-hostname": (
         _PUNYCODE,
-        "labels that may exceed 63 octets in Punycode: beyond 18 letters of Greek, Cyrillic, Arabic and the like, "
-        "13 of other scripts, 10 outside the basic plane",
+        _LONG,
         "combining marks that could compose with what stands before them",
-        "a zero width non-joiner between letters other than Arabic ones with presentation forms",
-        "characters newer than the Unicode version of the interpreter",
+        _JOINING,
+        _NEWER,
     ),
     "regex": (
         "more than 20 groups open at a time",

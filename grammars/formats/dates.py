@@ -13,11 +13,9 @@ from ..languages.base import LengthSet
 from ..regex import lengths as length_sets
 from .machine import Machine, Move, at_least, digits, on
 
-DURATION = (
-    "P(?:[0-9]+W"
-    "|(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)(?:T{time})?"
-    "|T{time})"
-).replace("{time}", "(?:[0-9]+S|[0-9]+M(?:[0-9]+S)?|[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?)")
+DURATION = ("P(?:[0-9]+W|(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)(?:T{time})?|T{time})").replace(
+    "{time}", "(?:[0-9]+S|[0-9]+M(?:[0-9]+S)?|[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?)"
+)
 """Pattern of a whole duration."""
 
 _Key = tuple[int | str | bool | None, ...]
@@ -160,18 +158,19 @@ def _time_moves(state: _Key) -> list[Move[_Key]]:
     if stage == "second 60":
         return [digits(0, 0, ("second end", state[1]))]
     local = state[1]
-    moves = []
+    moves: list[Move[_Key]] = []
     if stage == "second end":
         moves += on(".", ("fraction 1", local))
     else:
         moves.append(digits(0, 9, ("fraction", local)))
+    end: _Key = ("end",)
     if stage != "fraction 1":
         if local is None:
-            moves += on("Zz", ("end",)) + on("+-", ("offset hour 1",))
+            moves += on("Zz", end) + on("+-", ("offset hour 1",))
         else:
             # Local time less offset is 23:59.
             minute = int(local)
-            moves += on("Zz", ("end",)) if minute == _LAST_MINUTE else []
+            moves += on("Zz", end) if minute == _LAST_MINUTE else []
             moves += on("+", ("offset", _clock((minute + 1) % _DAY)))
             moves += on("-", ("offset", _clock(_LAST_MINUTE - minute)))
     return moves

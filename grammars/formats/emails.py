@@ -104,5 +104,3 @@ class Email(Machine[EmailKey]):
         else:
             local = between({"atom": 0, "escaped": 2}.get(stage, 1), left)
         return length_sets.add(length_sets.shift(local, 1), self._domain)
-
-

@@ -19,8 +19,8 @@ from .machine import Machine, Move, between
 
 DOTS = (0x2E, 0x3002, 0xFF0E, 0xFF61)
 
-SURCHARGE = 9
-"""Price of a label with characters beyond ASCII: `xn--`, a hyphen, and the digits that a longer label takes."""
+SURCHARGE = 12
+"""Price of a label with characters beyond ASCII: `xn--`, a hyphen, and digits, of which longer labels need more."""
 PRICES = {1: 1, 2: 3, 3: 4, 4: 5}
 """Price of a character by the size of its UTF-8 encoding."""
 ROUNDING = 16
@@ -50,7 +50,7 @@ class Label(NamedTuple):
         joined: whether the last character but transparent ones joins with what follows.
         wanted: what has to follow: "l", "Greek", "join", or "".
         kana: 1 after a katakana middle dot with neither kana nor Han so far, 2 with, else 0.
-        combining: canonical combining class of the last character, where normalisation is asked for.
+        combining: canonical combining class of the last character; marks stand in canonical order.
     """
 
     size: int = 0
@@ -79,7 +79,10 @@ class NameKey(NamedTuple):
 
 
 class UnicodeHostName(Machine[NameKey]):
-    """Internationalised host names. With `composed`, labels are in Unicode normalisation form C."""
+    """Internationalised host names.
+
+    With `composed`, labels are in Unicode normalisation form C; else what they compose to is what the rules are for.
+    """
 
     start = NameKey()
 
@@ -87,7 +90,7 @@ class UnicodeHostName(Machine[NameKey]):
         self.composed = composed
         self._ranges: list[tuple[int, int, int]] = []
         self._classes: list[CharClass] = []
-        self._known: dict[NameKey, list[tuple[int, int, NameKey]]] = {}
+        self._known: dict[NameKey, bool] = {}
 
     def _load(self) -> None:
         numbers: dict[CharClass, int] = {}
@@ -123,7 +126,7 @@ class UnicodeHostName(Machine[NameKey]):
             return None
         if char.composes and (self.composed or label.last == "l after dot"):
             return None
-        if self.composed and char.combining and char.combining < label.combining:
+        if char.combining and char.combining < label.combining:
             return None
         # Context
         if label.wanted == "l" or label.wanted == "Greek":
@@ -171,10 +174,8 @@ class UnicodeHostName(Machine[NameKey]):
             ended = label.ended if bidi == "NSM" else bidi in ("L", "EN")
         last = "l after dot" if kind == "l" and label.wanted == "l" else kind
         joined = label.joined if char.joins == "T" else char.joins == "D"
-        combining = char.combining if self.composed else 0
-        after = Label(
-            min(label.size + 1, 4), price, script, direction, ended, digits, last, joined, wanted, kana, combining
-        )
+        size, combining = min(label.size + 1, 4), char.combining
+        after = Label(size, price, script, direction, ended, digits, last, joined, wanted, kana, combining)
         return NameKey(after, name.price, all_bidi, name.mixed)
 
     def accepts(self, state: NameKey) -> bool:
@@ -183,28 +184,23 @@ class UnicodeHostName(Machine[NameKey]):
             return False
         return label.ended or not state.bidi
 
-    def _endings(self, state: NameKey) -> list[tuple[int, int, NameKey]]:
-        """Ways to finish the label, among them those with the fewest characters and those with one more.
+    def _endings(self, state: NameKey, more: int = 0) -> list[tuple[int, int, NameKey]]:
+        """The ways to finish the label with the fewest characters, and with up to `more` more than these.
 
-        Each as characters added, bytes added, and the name then.
+        Each as characters added, bytes added, and the name then. Empty when there is no way.
         """
-        found = self._known.get(state)
-        if found is None:
-            found = []
-            layer = {(state, 0)}
-            extra = False
-            for characters in range(5):
-                found += [(characters, size, name) for name, size in layer if self.accepts(name)]
-                if extra:
-                    break
-                extra = bool(found)
-                layer = {
-                    (after, size + char.size)
-                    for name, size in layer
-                    for char in self._finishers
-                    if (after := self._step(name, char)) is not None
-                }
-            self._known[state] = found
+        found: list[tuple[int, int, NameKey]] = []
+        layer = {(state, 0)}
+        for characters in range(5):
+            found += [(characters, size, name) for name, size in layer if self.accepts(name)]
+            if found and found[0][0] + more == characters:
+                break
+            layer = {
+                (after, size + char.size)
+                for name, size in layer
+                for char in self._finishers
+                if (after := self._step(name, char)) is not None
+            }
         return found
 
     def moves(self, state: NameKey) -> list[Move[NameKey]]:
@@ -229,7 +225,12 @@ class UnicodeHostName(Machine[NameKey]):
         return NameKey(Label(), price, state.bidi, mixed and not state.bidi)
 
     def _live(self, state: NameKey) -> bool:
-        return self.accepts(state) or bool(self._endings(state))
+        if self.accepts(state):
+            return True
+        found = self._known.get(state)
+        if found is None:
+            found = self._known[state] = bool(self._endings(state))
+        return found
 
     def shortest(self, state: NameKey) -> int:
         if self.accepts(state):
@@ -242,7 +243,7 @@ class UnicodeHostName(Machine[NameKey]):
         if not self._ranges:
             self._load()
         found = length_sets.NO_LENGTHS
-        for characters, _, name in self._endings(state):
+        for characters, _, name in self._endings(state, more=1):
             found = length_sets.union(found, length_sets.shift(self._more(name), characters))
         return found
 

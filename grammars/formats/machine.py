@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from ..languages.base import ALL_LENGTHS, DEAD, LengthSet, TextLanguage
@@ -98,8 +99,12 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
 
     def _segments(self, state: int) -> Segments:
         segments: Segments = []
-        for first, last, value in sorted(self._machine.moves(self._values[state]), key=_first):
-            target = self._number(value)
+        moves = sorted(self._machine.moves(self._values[state]), key=_first)
+        targets: dict[int, int] = {}  # by identity, as many moves share a target and hashing one takes time
+        for first, last, value in moves:
+            target = targets.get(id(value))
+            if target is None:
+                target = targets[id(value)] = self._number(value)
             if segments and segments[-1][2] == target and segments[-1][1] == first - 1:
                 segments[-1] = (segments[-1][0], last, target)
             else:
@@ -145,6 +150,7 @@ Ranges = tuple[tuple[int, int], ...]
 """Sorted disjoint ranges of code points."""
 
 
+@lru_cache(maxsize=1024)
 def ranges_of(characters: str) -> Ranges:
     """The ranges that the characters of a text make up."""
     out: list[tuple[int, int]] = []

@@ -32,15 +32,15 @@ _SPECIAL = "^$\\.*+?()[]{}|"
 _NAME_STARTS = _LETTERS + "_$"
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 
-_SHORT_CATEGORIES = "C Cc Cf Cn Co Cs L LC Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs"
-_LONG_CATEGORIES = """
+_CATEGORY_NAMES = """
+C Cc Cf Cn Co Cs L LC Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs
 Other Control Format Unassigned Private_Use Surrogate Letter Cased_Letter Lowercase_Letter Modifier_Letter Other_Letter
 Titlecase_Letter Uppercase_Letter Mark Spacing_Mark Enclosing_Mark Nonspacing_Mark Number Decimal_Number Letter_Number
 Other_Number Punctuation Connector_Punctuation Dash_Punctuation Close_Punctuation Final_Punctuation Initial_Punctuation
 Other_Punctuation Open_Punctuation Symbol Currency_Symbol Modifier_Symbol Math_Symbol Other_Symbol Separator
 Line_Separator Paragraph_Separator Space_Separator
 """
-_CATEGORIES = tuple(_SHORT_CATEGORIES.split() + _LONG_CATEGORIES.split())
+_CATEGORIES = tuple(_CATEGORY_NAMES.split())
 PROPERTIES = frozenset(
     (*_CATEGORIES, *(f"{kind}={name}" for kind in ("gc", "General_Category") for name in _CATEGORIES), "ASCII", "Any")
 )
@@ -135,7 +135,7 @@ class Pattern(Machine[PatternKey]):
         moves = [(first, last, atom) for first, last in literals]
         moves += on(".", atom) + on("^$|", nothing)
         moves += on("[", PatternKey("class start", place)) + on("\\", PatternKey("escape", place))
-        if after == _QUANTIFIER or after == _QUANTIFIER_NO_DIGIT:
+        if after in (_QUANTIFIER, _QUANTIFIER_NO_DIGIT):
             moves += on("*+?", PatternKey("term", place, _LAZINESS)) + on("{", PatternKey("count", place))
         elif after == _LAZINESS:
             moves += on("?", nothing)
@@ -213,7 +213,9 @@ class Pattern(Machine[PatternKey]):
         text = state.text
         moves = [(ord(c), ord(c), state._replace(text=text + c)) for c in _PREFIXES.get(text, "")]
         if text in PROPERTIES:
-            done = PatternKey("class", state.place, _SET) if state.value else PatternKey("term", state.place, _QUANTIFIER)
+            done = (
+                PatternKey("class", state.place, _SET) if state.value else PatternKey("term", state.place, _QUANTIFIER)
+            )
             moves += on("}", done)
         return moves
 
@@ -233,7 +235,7 @@ class Pattern(Machine[PatternKey]):
     # Classes
 
     def _class(self, state: PatternKey) -> list[Move[PatternKey]]:
-        stage, place, value, least, text = state
+        stage, place, value, least, _ = state
         if stage == "class start":
             fresh = PatternKey("class", place, _FRESH)
             return [move for move in self._class(fresh) if move[0] != 0x5E] + on("^", fresh)
@@ -251,9 +253,7 @@ class Pattern(Machine[PatternKey]):
         if stage == "class escape":
             return self._class_escape(place, least)
         if stage == "class control":
-            return [
-                (ord(c), ord(c), _class_after(place, ord(c) % 32, least)) for c in _LETTERS if ord(c) % 32 >= least
-            ]
+            return [(ord(c), ord(c), _class_after(place, ord(c) % 32, least)) for c in _LETTERS if ord(c) % 32 >= least]
         if stage == "class property":
             return on("{", PatternKey("property", place, 1))
         return self._class_hex(state)
@@ -311,7 +311,9 @@ class Pattern(Machine[PatternKey]):
             after = 16 * value + digit
             if after << 4 * left | (1 << 4 * left) - 1 < least:
                 continue
-            target = PatternKey("class hex", place, after, least, "0" * left) if left else _class_after(place, after, least)
+            target = (
+                PatternKey("class hex", place, after, least, "0" * left) if left else _class_after(place, after, least)
+            )
             moves += on(_hex_digit(digit), target)
         return moves + (on("{", PatternKey("class hex {", place, 0, least)) if text.endswith("{") else [])
 
@@ -368,7 +370,7 @@ def _braced_digits_to(value: int, least: int) -> int | None:
     for more in range(7):
         low, high = value << 4 * more, value + 1 << 4 * more
         low, high = max(low, least), min(high - 1, LAST)
-        if low <= high and not (0xD800 <= low and high <= 0xDFFF):
+        if low <= high and not 0xD800 <= low <= high <= 0xDFFF:
             return more
     return None
 

@@ -73,10 +73,12 @@ class _Product:
     def _successors(self, state: _State) -> dict[_State, list[int]]:
         dead = np.zeros(256, dtype=np.int32)
         rows = np.stack([g.row(q) if q else dead for g, q in zip(self._languages, state, strict=True)], axis=1)
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
         out: dict[_State, list[int]] = {}
-        for byte, row in enumerate(map(tuple, rows.tolist())):
+        for k, row in enumerate(map(tuple, distinct.tolist())):
             if row[0]:
-                out.setdefault(self._settle(row), []).append(byte)
+                out.setdefault(self._settle(row), []).extend(np.nonzero(inverse == k)[0].tolist())
         return out
 
     def _settle(self, state: _State) -> _State:
