@@ -12,6 +12,7 @@ that reduce to the same are listed once, with their number. A seed gives the sam
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import sys
 import time
@@ -24,6 +25,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+import constrain
+from constrain.bench.maskbench import TimeLimit, time_limit
+from constrain.testing import default_vocabulary
+from constrain.testing.choices import Choices, SeededChoices
+from constrain.testing.disagreement import reduce
+from constrain.testing.edits import edited
+from constrain.testing.instance_generator import DeadEnd, InstanceGenerator
+from constrain.testing.json_values import plain_text, read_exactly, spellable
+from constrain.testing.schema_generator import SchemaGenerator
+from constrain.testing.spelling import random_style, spell
+from constrain.testing.validator import BACKENDS, Backend, CannotJudge, Validator, draft_of
+
 PAIRS_PER_SCHEMA = 8
 _DRAFTS = ("2020-12", "2020-12", "2020-12", "07", "2019-09", "06", "04")
 
@@ -35,6 +48,7 @@ class Tally:
     Attributes:
         schemas: schemas drawn and compiled.
         refused: schemas that the engine refuses, by error and keyword.
+        timeouts: schemas that took longer than the limit.
         pairs: values compared, near misses not counted; near_misses: those one edit away and invalid.
         valid: how many of the pairs are valid.
         undecided: values that neither validator could judge.
@@ -46,6 +60,7 @@ class Tally:
 
     schemas: int = 0
     refused: collections.Counter[str] = field(default_factory=collections.Counter)
+    timeouts: list[Any] = field(default_factory=list)
     pairs: int = 0
     near_misses: int = 0
     valid: int = 0
@@ -58,11 +73,11 @@ class Tally:
 
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON data; disagreements most frequent first."""
-        order = {"key": lambda entry: -entry["count"]}
         per_second = (self.pairs + self.near_misses) / self.seconds if self.seconds else 0.0
         return {
             "schemas": self.schemas,
             "refused": dict(self.refused.most_common()),
+            "timeouts": self.timeouts,
             "pairs": self.pairs,
             "valid": self.valid,
             "near_misses": self.near_misses,
@@ -70,11 +85,15 @@ class Tally:
             "judged_by_one_validator": self.single,
             "validators_differ": self.validators_differ,
             "wrong": sum(entry["count"] for entry in self.disagreements.values()),
-            "disagreements": sorted(self.disagreements.values(), **order),
-            "split": sorted(self.split.values(), **order),
+            "disagreements": _most_frequent_first(self.disagreements),
+            "split": _most_frequent_first(self.split),
             "seconds": round(self.seconds, 1),
             "pairs_per_second": round(per_second),
         }
+
+
+def _most_frequent_first(entries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(entries.values(), key=lambda entry: -entry["count"])
 
 
 class Sweep:
@@ -84,17 +103,23 @@ class Sweep:
         seed: of all draws.
         draft: one draft; by default all take turns.
         keywords: the keywords to draw; by default all.
-        max_reductions: how many disagreements are reduced; later ones are counted under the schema they came with.
+        max_reductions: how many disagreements are reduced; later ones are listed as they came.
+        limit_s: seconds for one schema with its values, and for one reduction.
     """
 
     def __init__(
-        self, seed: int, *, draft: str | None = None, keywords: list[str] | None = None, max_reductions: int = 200
+        self,
+        seed: int,
+        *,
+        draft: str | None = None,
+        keywords: list[str] | None = None,
+        max_reductions: int = 200,
+        limit_s: float = 10.0,
     ) -> None:
-        from constrain.testing import default_vocabulary
-
         self._seed, self._draft, self._keywords = seed, draft, keywords
         self._vocabulary = default_vocabulary()
-        self._reductions_left = max_reductions
+        constrain.json_schema(True).compile(self._vocabulary)  # loads the kernels
+        self._reductions_left, self._limit_s = max_reductions, limit_s
         self._number = 0
         self.tally = Tally()
 
@@ -105,21 +130,31 @@ class Sweep:
         most = 20 * (max(pairs, near_misses) // PAIRS_PER_SCHEMA + 10)
         tally = self.tally
         while (tally.pairs < pairs or tally.near_misses < near_misses) and self._number < most:
-            self._schema(pairs, near_misses)
+            self.step(pairs, near_misses)
             if progress and task is not None:
                 progress.update(task, completed=min(tally.pairs, pairs) + min(tally.near_misses, near_misses))
         tally.seconds += time.perf_counter() - begin
         return tally
 
-    def _schema(self, pairs: int, near_misses: int) -> None:
-        import constrain
-        from constrain.testing.choices import SeededChoices
-        from constrain.testing.schema_generator import SchemaGenerator
-
+    def step(self, pairs: int, near_misses: int) -> Any:
+        """Draw the next schema and compare verdicts under it, up to these totals. Returns the schema."""
         self._number += 1
         choices = SeededChoices(self._seed * 1_000_003 + self._number)
         draft = self._draft or _DRAFTS[self._number % len(_DRAFTS)]
         schema, witness = SchemaGenerator(choices, draft=draft, keywords=self._keywords).schema_with_witness()
+        found: list[_Found] = []
+        try:
+            with time_limit(self._limit_s):
+                self._compare_all(schema, witness, choices, (pairs, near_misses), found)
+        except TimeLimit:
+            self.tally.timeouts.append(schema)
+        for each in found:
+            self._record(schema, each)
+        return schema
+
+    def _compare_all(
+        self, schema: Any, witness: Any, choices: Choices, wanted: tuple[int, int], found: list[_Found]
+    ) -> None:
         try:
             start = constrain.json_schema(schema).compile(self._vocabulary).matcher()
         except constrain.UnsatisfiableSchemaError:
@@ -128,19 +163,10 @@ class Sweep:
             self.tally.refused[f"{type(error).__name__} {getattr(error, 'keyword', '')}".strip()] += 1
             return
         except Exception as error:
-            self._record(self.tally.disagreements, schema, "", None, f"raised {type(error).__name__}: {error}")
+            found.append(_Found("", problem=f"raised {type(error).__name__}: {error}"))
             return
-        self.tally.schemas += 1
-        self._values(schema, witness, start, choices, pairs, near_misses)
-
-    def _values(
-        self, schema: Any, witness: Any, start: Any, choices: Any, pairs: int, near_misses: int
-    ) -> None:
-        from constrain.testing.edits import edited
-        from constrain.testing.instance_generator import DeadEnd, InstanceGenerator
-        from constrain.testing.json_values import spellable
-
-        judge = _Judge(schema)
+        tally, judge = self.tally, _Judge(schema)
+        tally.schemas += 1
         generator = InstanceGenerator(schema, choices)
         values = [witness]
         while len(values) < PAIRS_PER_SCHEMA:
@@ -148,110 +174,102 @@ class Sweep:
                 values.append(generator.value())
             except DeadEnd:
                 values.append(edited(witness, choices, schema))
-        ratio = near_misses / max(1, pairs)
-        owed = ratio * PAIRS_PER_SCHEMA if pairs else PAIRS_PER_SCHEMA
+        pairs, near_misses = wanted
         for value in values:
-            if self.tally.pairs < pairs and spellable(value):
-                self._compare(schema, start, judge, value, choices, near=False)
-        for _ in range(int(owed * 3)):
-            if owed <= 0 or self.tally.near_misses >= near_misses:
+            if tally.pairs < pairs and spellable(value):
+                tally.pairs += 1
+                tally.valid += self._compare(start, judge, value, choices, found)
+        owed = PAIRS_PER_SCHEMA * near_misses / pairs if pairs else PAIRS_PER_SCHEMA
+        for _ in range(int(owed * 4) + 1):
+            if owed <= 0 or tally.near_misses >= near_misses:
                 break
             near = edited(choices.pick(values), choices, schema)
             if spellable(near) and judge.verdict(near) is False:
                 owed -= 1
-                self._compare(schema, start, judge, near, choices, near=True)
+                tally.near_misses += 1
+                self._compare(start, judge, near, choices, found)
 
-    def _compare(self, schema: Any, start: Any, judge: _Judge, value: Any, choices: Any, *, near: bool) -> None:
-        from constrain.testing.json_values import plain_text, read_exactly
-        from constrain.testing.spelling import random_style, spell
-
-        draft_4 = str(schema.get("$schema", "")).find("draft-04") >= 0 if isinstance(schema, dict) else False
-        if choices.chance(0.5):
-            text = plain_text(value)
-        else:
-            text = spell(value, choices, random_style(choices, zeros=not draft_4))
-        if draft_4:
-            value = read_exactly(text)  # 1.0 is another value than 1 there
+    def _compare(self, start: Any, judge: _Judge, value: Any, choices: Choices, found: list[_Found]) -> bool:
+        """Compare the verdicts on a value in some spelling; whether it is valid."""
+        style = random_style(choices, zeros=not judge.draft_4)
+        text = plain_text(value) if choices.chance(0.5) else spell(value, choices, style)
         rust, pure = judge.verdicts(value)
         tally = self.tally
-        if near:
-            tally.near_misses += 1
-        else:
-            tally.pairs += 1
         if rust is None and pure is None:
             tally.undecided += 1
-            return
+            return False
         tally.single += rust is None or pure is None
-        expected = rust if rust is not None else pure
-        tally.valid += bool(expected) and not near
         differ = rust is not None and pure is not None and rust != pure
         tally.validators_differ += differ
+        expected = bool(pure if rust is None else rust)
         try:
             accepted = False
             if start is not None:
                 matcher = start.fork()
                 accepted = bool(matcher.accept_bytes(text.encode()) and matcher.is_accepting)
         except Exception as error:
-            self._record(tally.disagreements, schema, text, None, f"raised {type(error).__name__}: {error}")
-            return
+            found.append(_Found(text, problem=f"raised {type(error).__name__}: {error}"))
+            return expected
         if accepted != expected:
-            backend = "jsonschema-rs" if rust is not None else "jsonschema"
-            self._record(tally.split if differ else tally.disagreements, schema, text, backend, "")
+            found.append(_Found(text, "jsonschema" if rust is None else "jsonschema-rs", differ))
+        return expected
 
-    def _record(
-        self, entries: dict[str, dict[str, Any]], schema: Any, text: str, backend: Any, problem: str
-    ) -> None:
-        from constrain.testing.disagreement import reduce
-
-        entry: dict[str, Any] = {"schema": schema, "text": text}
-        if problem:
-            entry["problem"] = problem
-        elif self._reductions_left > 0:
+    def _record(self, schema: Any, found: _Found) -> None:
+        entry: dict[str, Any] = {"schema": schema, "text": found.text, "problem": found.problem or "not reduced"}
+        if not found.problem and self._reductions_left > 0:
             self._reductions_left -= 1
-            reduced = reduce(schema, text, backend, tries=400)
-            if reduced is None:
-                entry["problem"] = "not shown again by a new matcher"
-            else:
-                verdict = "accepts invalid" if reduced.accepted else "refuses valid"
-                entry |= {"schema": reduced.schema, "text": reduced.text, "problem": verdict}
-        else:
-            entry["problem"] = "not reduced"
-        key = problem or json.dumps([entry["schema"], entry["text"]], ensure_ascii=False)
-        known = entries.setdefault(key, {"count": 0, **entry})
-        known["count"] += 1
+            try:
+                with time_limit(self._limit_s):
+                    reduced = reduce(schema, found.text, found.backend, tries=400)
+                if reduced is None:
+                    entry["problem"] = "not shown again by a new matcher"
+                else:
+                    verdict = "accepts invalid" if reduced.accepted else "refuses valid"
+                    entry |= {"schema": reduced.schema, "text": reduced.text, "problem": verdict}
+            except TimeLimit:
+                pass
+        key = found.problem or json.dumps([entry["schema"], entry["text"]], ensure_ascii=False)
+        entries = self.tally.split if found.validators_differ else self.tally.disagreements
+        entries.setdefault(key, {"count": 0, **entry})["count"] += 1
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A wrong verdict on a text, by a validator's word, or a problem: an exception of the engine."""
+
+    text: str
+    backend: Backend | None = None
+    validators_differ: bool = False
+    problem: str = ""
 
 
 class _Judge:
     """Both validators' verdicts under a schema; None where one cannot judge."""
 
     def __init__(self, schema: Any) -> None:
-        from constrain.testing.validator import BACKENDS, CannotJudge, Validator
-
-        self._refusal = CannotJudge
-        self._validators: dict[str, Any] = {}
+        self.draft_4 = draft_of(schema) == 4
+        self._validators: dict[Backend, Validator] = {}
         for backend in BACKENDS:
-            try:
+            with contextlib.suppress(CannotJudge):
                 self._validators[backend] = Validator(schema, backend=backend)
-            except CannotJudge:
-                continue
 
-    def _ask(self, backend: str, value: Any) -> bool | None:
+    def _ask(self, backend: Backend, value: Any) -> bool | None:
         validator = self._validators.get(backend)
-        if validator is None:
-            return None
-        try:
-            return bool(validator.is_valid(value))
-        except self._refusal:
-            return None
+        if validator is not None:
+            with contextlib.suppress(CannotJudge):
+                return validator.is_valid(value)
+        return None
 
     def verdicts(self, value: Any) -> tuple[bool | None, bool | None]:
         """Of jsonschema-rs and of Python's jsonschema."""
+        if self.draft_4:
+            value = read_exactly(plain_text(value))  # the text is judged: 1.0 is another value than 1 there
         return self._ask("jsonschema-rs", value), self._ask("jsonschema", value)
 
     def verdict(self, value: Any) -> bool | None:
         """Of the preferred validator."""
-        rust = self._ask("jsonschema-rs", value)
-        return self._ask("jsonschema", value) if rust is None else rust
+        rust, pure = self.verdicts(value)
+        return pure if rust is None else rust
 
 
 app = typer.Typer(add_completion=False)
@@ -291,7 +309,7 @@ def main(
 
 
 def _show(results: dict[str, Any], console: Console) -> None:
-    refused = sum(results["refused"].values())
+    refused, timeouts = sum(results["refused"].values()), results["timeouts"]
     console.print(
         f"{results['pairs']:,} pairs ({results['valid']:,} valid) and {results['near_misses']:,} near misses under "
         f"{results['schemas']:,} schemas, {results['pairs_per_second']:,} a second"
@@ -299,6 +317,8 @@ def _show(results: dict[str, Any], console: Console) -> None:
     if refused:
         listed = ", ".join(f"{name} {count}" for name, count in results["refused"].items())
         console.print(f"{refused:,} schemas refused: {listed}")
+    for schema in timeouts:
+        console.print(Text(f"  too slow: {json.dumps(schema, ensure_ascii=False)[:600]}"), soft_wrap=True)
     console.print(
         f"the validators differ on {results['validators_differ']:,}; {results['judged_by_one_validator']:,} judged by "
         f"one of them, {results['undecided']:,} by none"

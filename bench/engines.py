@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from constrain.bench.tokenizers import Tokenizer
 from numpy.typing import NDArray
 
 import constrain
+from constrain.bench.tokenizers import Tokenizer
 
 
 class Refused(Exception):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import cProfile
+import functools
 import gc
 import json
 import multiprocessing
@@ -32,13 +33,14 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
 from constrain.bench import corpus
 from constrain.bench.engines import ENGINES, Compiled, Engine, Refused, Sequence, load_engine
 from constrain.bench.report import ItemResult, Report, show
 from constrain.bench.tokenizers import Tokenizer, load_tokenizer
 from constrain.bench.verdicts import cause
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 WARM_UP = {"type": "object", "properties": {"a": {"type": ["string", "number"]}, "b": {"items": {"enum": ["x", 1]}}}}
 """Touches the usual kernels, so that their loading is not the first schema's time."""
@@ -155,10 +157,10 @@ def run_item(item: corpus.Item, engine: Engine, tokenizer: Tokenizer) -> ItemRes
                 item.schema,
                 instance.data,
                 accepted=accepted,
-                accepts=lambda t, compiled=compiled: _accepts(compiled, tokenizer, t),
+                accepts=functools.partial(_accepts, compiled, tokenizer),
             )
             result.wrong.append({"cause": why, "at": stopped, "label": instance.valid, "text": text[:2000]})
-    result.tbm_us = np.array(times, dtype=np.float32) / 1000
+    result.tbm_us = np.array(times, dtype=np.float32) / np.float32(1000)
     return result
 
 

@@ -1,7 +1,7 @@
 """Calling the transition function by address.
 
-Mask kernels call `step` from many places. Compiled into each of them it would take minutes to build; behind a pointer it
-is built once, for two nanoseconds a call. The address is made on first use in a process and kept in the context.
+Mask kernels call `step` from many places. Compiled into each of them it would take minutes to build; behind a pointer
+it is built once, for two nanoseconds a call. The address is made on first use in a process and kept in the context.
 """
 
 from __future__ import annotations
@@ -33,7 +33,14 @@ def step_callback() -> Any:
 
 @intrinsic
 def step(
-    typingctx: Any, C: Any, stack: Any, mode: Any, q: Any, x: Any, n: Any, byte: Any  # noqa: ARG001
+    typingctx: Any,
+    C: Any,
+    stack: Any,
+    mode: Any,
+    q: Any,
+    x: Any,
+    n: Any,
+    byte: Any,
 ) -> Any:
     """`step` of the module of that name, through the pointer in the context."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .call import step
 from .intern import (
     F_COUNT,
     F_DEPTH,
@@ -40,7 +41,6 @@ from .intern import (
     memo_get,
     memo_key,
 )
-from .call import step
 from .jit import njit
 from .memory import (
     CROSS,
@@ -135,7 +135,9 @@ from .step import (
 #   ends: pairs of the tokens that end with the quote
 #   rest: nodes (byte, end, first pair, pairs) of the trie of remainders in preorder, its pairs
 #   escaped: tokens that leave the text after an escape
-B_CONTENT, B_CONTENTS, B_ROW, B_ENDS, B_END_COUNT, B_NODES, B_NODE_COUNT, B_PAIRS, B_ESCAPED, B_ESCAPED_COUNT = range(10)
+B_CONTENT, B_CONTENTS, B_ROW, B_ENDS, B_END_COUNT, B_NODES, B_NODE_COUNT, B_PAIRS, B_ESCAPED, B_ESCAPED_COUNT = range(
+    10
+)
 TABLE_WIDTH = 10
 _SMALL = 24  # subtrees below this size are walked: their table would cost more than it saves
 _FEW = 8  # subtrees up to this size are walked without looking for a shortcut
@@ -351,7 +353,10 @@ def find_child(C: Any, node: int, wanted: int) -> int:
 
 @njit
 def string_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n: int) -> int:
-    """Mark what follows inside an unconstrained string; OK, FULL, DEAD where the shortcut does not apply, REDO where it failed."""
+    """Mark what follows inside an unconstrained string.
+
+    OK, FULL, DEAD where the shortcut does not apply, REDO where it failed.
+    """
     states = view(C, STATE)
     at = q * STATE_WIDTH
     free = states[at + Q_FREE]
@@ -381,7 +386,7 @@ def string_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int
 
 
 @njit
-def correct_name(C: Any, node: int, base: int, stack: int, q: int, n: int, name: int, start: int, length: int) -> int:
+def correct_name(C: Any, node: int, base: int, stack: int, n: int, name: int, start: int, length: int) -> int:
     """Redo the tokens that complete a declared name of an open object; OK or FULL."""
     first = view(C, FST)[view(C, FRAMES)[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
     for i in range(start, length):
@@ -449,7 +454,10 @@ def correct_free_name(C: Any, node: int, base: int, key: int, name: int) -> None
 
 @njit
 def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n: int) -> int:
-    """Mark what follows inside a key of an open object; OK, FULL, DEAD where the shortcut does not apply, REDO where it failed."""
+    """Mark what follows inside a key of an open object.
+
+    OK, FULL, DEAD where the shortcut does not apply, REDO where it failed.
+    """
     if n >> 60 == 0:
         return DEAD
     frames, sets = view(C, FRAMES), view(C, FST)
@@ -506,7 +514,7 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
     offsets = view32(C, NAME_OFF)
     for name in range(low, high):
         length = offsets[first + name + 1] - offsets[first + name]
-        if correct_name(C, node, base, stack, q, n, name, depth, length) == FULL:
+        if correct_name(C, node, base, stack, n, name, depth, length) == FULL:
             return FULL
     while used != 0:
         pair = free_pair(C, used)
@@ -788,4 +796,3 @@ def accept_byte(address: int, position: int, byte: int) -> int:
         return code
     to = intern_position(C, C[OUT], C[OUT + 1], C[OUT + 2], C[OUT + 3], C[OUT + 4])
     return to if to >= 0 else FULL
-

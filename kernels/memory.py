@@ -25,7 +25,7 @@ def _pointer(scalar: Any) -> Any:
     """An intrinsic that turns an address into a pointer to `scalar`."""
 
     @intrinsic
-    def cast(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+    def cast(typingctx: Any, address: Any) -> Any:
         def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
             return builder.inttoptr(args[0], context.get_value_type(types.CPointer(scalar)))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .intern import P_MODE, P_N, P_Q, P_STACK, P_X, POS_WIDTH
 from .call import step
+from .intern import P_MODE, P_N, P_Q, P_STACK, P_X, POS_WIDTH
 from .jit import njit
 from .memory import POS, context, view
 from .step import DEAD, OK, may_end

@@ -93,8 +93,8 @@ FST_WIDTH = 10
 OBJECT_KIND, ARRAY_KIND, ROOT_KIND = 1, 2, 3
 UNIQUE_KIND = 4  # an array of strings that differ: its items are read as an object's names are
 # Fields of an alternative (ALT).
-A_MIN, A_MAX, A_OPEN, A_ALLOWED, A_REQUIRED, A_REQUIRED_COUNT = range(6)
-ALT_WIDTH = 6
+A_MIN, A_MAX, A_OPEN, A_ALLOWED, A_REQUIRED, A_REQUIRED_COUNT, A_PENDING = range(7)
+ALT_WIDTH = 7  # A_PENDING: members with free names that are still demanded
 CLOSED, OPEN_ALL, OPEN_SOME = range(3)  # A_OPEN: no free names, all, those of some classes
 VIEWED = 3  # A_OPEN of an array that counts: what it may do is looked up
 # Fields of a slot: the set of alternatives it belongs to, the set of variables its value is read for.
@@ -300,7 +300,7 @@ def string_can_continue(C: Any, q: int, n: int, digits: int, value: int, high: i
     flags = states[base + Q_FLAGS]
     if flags & HAS_NEXT == 0:
         return 0
-    if flags & UNIVERSAL or digits == 0 and high < 0:
+    if flags & UNIVERSAL or (digits == 0 and high < 0):
         if flags & COUNTED == 0:
             return 1
         if flags & SIMPLE:
@@ -495,12 +495,19 @@ def pending(C: Any, alternative: int, words: int, seen: int) -> int:
 
 
 @njit
-def has_room(C: Any, alternative: int, words: int, count: int, seen: int) -> bool:
-    """Whether the object alternative has room for a member beyond those that are required."""
-    maximum = view(C, ALT)[alternative + A_MAX]
+def has_room(C: Any, alternative: int, words: int, count: int, seen: int, free: bool) -> bool:
+    """Whether the object alternative has room for a member beyond those that are required.
+
+    One with a free name may be one of those that are still demanded.
+    """
+    alts = view(C, ALT)
+    maximum = alts[alternative + A_MAX]
     if maximum >= 1 << 60:
         return True
-    return count + 1 + pending(C, alternative, words, seen) <= maximum
+    demanded = alts[alternative + A_PENDING]
+    if free and demanded > 0:
+        demanded -= 1
+    return count + 1 + pending(C, alternative, words, seen) + demanded <= maximum
 
 
 @njit
@@ -524,7 +531,7 @@ def alternative_opens(C: Any, alternative: int, words: int, count: int, seen: in
             return 0
         if alts[alternative + A_REQUIRED_COUNT] and has_bit(C, WORDS, alts[alternative + A_REQUIRED], name):
             return 1
-    return 1 if has_room(C, alternative, words, count, seen) else 0
+    return 1 if has_room(C, alternative, words, count, seen, name < 0) else 0
 
 
 @njit
@@ -536,7 +543,7 @@ def alternative_continues(C: Any, alternative: int, names: int, words: int, coun
     if pending(C, alternative, words, seen) > 0 or alts[alternative + A_OPEN] != 0:
         return True
     at = alts[alternative + A_ALLOWED]
-    for i in range(names):  # noqa: SIM110 - generators do not compile
+    for i in range(names):
         if has_bit(C, WORDS, at, i) and not is_seen(C, seen, words, i):
             return True
     return False
@@ -575,7 +582,7 @@ def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
     at = sets[fst + S_ALT]
     for _ in range(sets[fst + S_ALTS]):
         if alts[at + A_OPEN] != CLOSED and has_room(
-            C, at, sets[fst + S_WORDS], frames[base + F_COUNT], frames[base + F_SEEN]
+            C, at, sets[fst + S_WORDS], frames[base + F_COUNT], frames[base + F_SEEN], True
         ):
             if alts[at + A_OPEN] == OPEN_ALL:
                 return 1
@@ -1106,7 +1113,9 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
                 inside = view(C, STATE)[q * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
             else:
                 inside = (
-                    mode == KEY and n >> 60 and view(C, STATE)[((n >> 24) & _30) * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
+                    mode == KEY
+                    and n >> 60
+                    and view(C, STATE)[((n >> 24) & _30) * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
                 )
             if inside:
                 return DEAD

@@ -3,8 +3,8 @@
 *Terminal tables* say how the tokens below a trie node relate to free text: one scan sorts them into those that stay
 inside the text, those that leave it through a closing quote, and the rest.
 
-*Classes.* Under a pattern such as `[^/]+` almost any character can follow at any time, so a walk need not enter a part of
-the trie that consists of such characters only. Characters fall into some sixty classes, one bit each; a trie node
+*Classes.* Under a pattern such as `[^/]+` almost any character can follow at any time, so a walk need not enter a part
+of the trie that consists of such characters only. Characters fall into some sixty classes, one bit each; a trie node
 carries the classes of all characters below it, an automaton state those that can follow it in any number and order.
 Where the first is a subset of the second, every token below the node is fine. A character outside ASCII is classed by
 its first byte, and under first bytes that lead to spaces and the like by its second as well.

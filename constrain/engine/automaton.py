@@ -25,6 +25,7 @@ from constrain.kernels.step import FULL, MISS, RAW, VALUE
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
 
+
 class Automaton:
     """The automaton of one grammar over one vocabulary. Not safe for concurrent use; its owner holds a lock."""
 

@@ -80,7 +80,8 @@ class _Measure:
     def finish(self, frame: _Frame, shape: Shape, index: int, key: _Key, *, after_value: bool) -> float:
         """Bytes that close a container under one branch, and everything after it.
 
-        `key` is a name taken as written already, a declared one by its number; `after_value` says that a comma comes before a new part.
+        `key` is a name taken as written already, a declared one by its number; `after_value` says that a comma comes
+        before a new part.
         """
         branch = shape.branches[index]
         above = self.rest(frame.parent)[branch.variable]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -109,6 +109,7 @@ def json_schema(
     property_order: Literal["any"] = "any",
     closed_objects: bool = False,
     on_unsupported: Literal["error", "warn"] = "error",
+    resources: Mapping[str, object] | None = None,
 ) -> Grammar:
     """The grammar of all JSON texts that are valid under a schema.
 
@@ -120,6 +121,8 @@ def json_schema(
         closed_objects: read an absent `additionalProperties` as false.
         on_unsupported: "error" raises where a keyword cannot be enforced exactly; "warn" leaves it out and lists it in
             the grammar's `unenforced`.
+        resources: other documents that the schema refers to, and meta-schemas of its own, by URI; each in one of the
+            forms of `schema`. Nothing is ever fetched.
 
     Raises:
         InvalidSchemaError: the schema is malformed.
@@ -135,33 +138,20 @@ def json_schema(
         raise ValueError(f'on_unsupported must be "error" or "warn", not {on_unsupported!r}')
     left_out = NOT_YET
     while True:
-        document = load(schema, on_unsupported=on_unsupported, closed_objects=closed_objects, not_yet=left_out)
+        document = load(
+            schema,
+            on_unsupported=on_unsupported,
+            closed_objects=closed_objects,
+            not_yet=left_out,
+            resources=resources,
+        )
         try:
-            for subschema in document.subschemas:
-                for keyword, pattern in _patterns(subschema):
-                    _check_pattern(subschema.pointer, keyword, pattern)
             return Grammar(document, whitespace=whitespace == "bounded")
         except UnsupportedSchemaError as error:
             # What only lowering can tell is left out everywhere, by loading once more without it.
             if on_unsupported == "error" or not error.keyword or error.keyword in left_out:
                 raise
             left_out = left_out | {error.keyword}
-
-
-def _patterns(subschema: Subschema) -> Iterator[tuple[str, str]]:
-    if subschema.pattern is not None:
-        yield "pattern", subschema.pattern
-    for pattern, _ in subschema.pattern_properties:
-        yield "patternProperties", pattern
-
-
-def _check_pattern(pointer: str, keyword: str, pattern: str) -> None:
-    try:
-        parse(pattern)
-    except PatternError as error:
-        reason = f"in {pattern!r} at {error.position}: {error.reason}"
-        kind = InvalidSchemaError if error.kind == "invalid" else UnsupportedSchemaError
-        raise kind(pointer, keyword, reason) from error
 
 
 def regex(pattern: str) -> Grammar:

@@ -139,8 +139,8 @@ class Matcher:
         """Write which tokens may come next into row `index` of `bitmask`.
 
         `bitmask` is int32 or uint32, shape (rows, words) or (words,), numpy or torch; token i is bit i % 32 of word
-        i // 32. It has `ceil(width / 32)` words or more; those beyond the vocabulary are cleared. An end-of-sequence id is
-        allowed where the text is complete. After the end nothing is. Raises ValueError when the row is too short.
+        i // 32. It has `ceil(width / 32)` words or more; those beyond the vocabulary are cleared. An end-of-sequence id
+        is allowed where the text is complete. After the end nothing is. Raises ValueError when the row is too short.
         """
         row = bitmask if bitmask.ndim == 1 else bitmask[index]
         if row.shape[0] < self._words:
@@ -221,6 +221,3 @@ class Matcher:
             if position_may_end(self._automaton.address, position):
                 return 0
             return distance(self._automaton, position)
-
-
-

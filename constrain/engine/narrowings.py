@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from constrain.engine.automaton import DIGIT_LIMIT
 from constrain.engine.grammar import Narrowing
+from constrain.grammars.formats import NARROWINGS
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import SchemaDocument
 from constrain.grammars.json_schema.normal import NormalForm
@@ -25,6 +28,11 @@ def narrowings(document: SchemaDocument, whitespace: bool) -> tuple[Narrowing, .
     ]
     forms = NormalForm(document)
     for index, subschema in enumerate(document.subschemas):
+        if any(_holds_number(v) for v in subschema.values or () if isinstance(v, list | dict)):
+            reason = "numbers inside an array or object that is given as a whole are written as plain decimals"
+            out.append(Narrowing(subschema.pointer, "enum", reason))
+        if subschema.format is not None:
+            out += [Narrowing(subschema.pointer, "format", r) for r in NARROWINGS.get(subschema.format, ())]
         if subschema.types & ir.NUMBER:
             for constraint in forms.atoms(forms.variable((index,))).numbers:
                 for reason in spelling_narrowings(constraint):
@@ -32,3 +40,11 @@ def narrowings(document: SchemaDocument, whitespace: bool) -> tuple[Narrowing, .
                     if entry not in out:
                         out.append(entry)
     return tuple(out)
+
+
+def _holds_number(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_number, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_number, value))
+    return isinstance(value, int | Fraction) and not isinstance(value, bool)

@@ -19,7 +19,19 @@ from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, 
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
-from constrain.kernels.step import BOUNDARY, COUNTED, HAS_NEXT, LITERAL_BIT, LITERALS_WIDTH, Q_FLAGS, Q_LOOP, Q_OUTCOME, SIMPLE, STATE_WIDTH, UNIVERSAL
+from constrain.kernels.step import (
+    BOUNDARY,
+    COUNTED,
+    HAS_NEXT,
+    LITERAL_BIT,
+    LITERALS_WIDTH,
+    Q_FLAGS,
+    Q_LOOP,
+    Q_OUTCOME,
+    SIMPLE,
+    STATE_WIDTH,
+    UNIVERSAL,
+)
 from constrain.kernels.terminal import FIRST_BYTES, NO_CLASS, SECOND_BYTES
 
 _UNBOUNDED = 1 << 60
@@ -93,7 +105,15 @@ class Scanners:
     # ---- states ------------------------------------------------------------------------------------------------------
 
     def _add_state(
-        self, flags: int, outcome: int, entry: int = 0, entries: int = 0, shortest: int = 0, free: int = 0, after: int = 0, loop: int = 0
+        self,
+        flags: int,
+        outcome: int,
+        entry: int = 0,
+        entries: int = 0,
+        shortest: int = 0,
+        free: int = 0,
+        after: int = 0,
+        loop: int = 0,
     ) -> int:
         at = self._store.append(m.STATE, (flags, outcome, entry, entries, shortest, free, after, loop))
         number = at // STATE_WIDTH
@@ -288,7 +308,7 @@ class Scanners:
         return self._text_state(parts)
 
     def reach(self, start: int, wanted: Callable[[int], bool]) -> int:
-        """How a text can go on from a string state to end with a wanted outcome: 0 not, 1 without end, 2 in few ways."""
+        """How a text can go on from a string state to a wanted outcome: 0 not, 1 without end, 2 in few ways."""
         return self.reaches(start, wanted).get(start, 0)
 
     def reaches(self, start: int, wanted: Callable[[int], bool]) -> dict[int, int]:
@@ -313,7 +333,7 @@ class Scanners:
         edges: dict[int, set[int]] = {}
         for state in order:
             edges[state] = set(self.row(state).tolist()) - {0}
-            order += [to for to in edges[state] - seen]
+            order += edges[state] - seen
             seen |= edges[state]
         outcomes = self._store.tables[m.STATE][Q_OUTCOME::STATE_WIDTH].tolist()
         useful = {state for state in order if outcomes[state] and wanted(outcomes[state])}
@@ -336,7 +356,9 @@ class Scanners:
             if outcome and wanted(outcome):
                 yield text
             row = self.row(at)
-            queue.extend((int(row[b]), text + bytes((b,))) for b in np.nonzero(row)[0].tolist() if int(row[b]) in useful)
+            queue.extend(
+                (int(row[b]), text + bytes((b,))) for b in np.nonzero(row)[0].tolist() if int(row[b]) in useful
+            )
 
     def _literals(self, alternatives: list[tuple[int, StringAlternative]]) -> int:
         bits: dict[bytes, int] = {}

@@ -58,6 +58,9 @@ class ObjectBranch:
     pending: tuple[FreeSome, ...] = ()
 
 
+_START = State(())  # no item is written, and none is counted
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayBranch:
     """An array alternative on behalf of one variable of the set, with the largest length that can be reached.
@@ -69,7 +72,7 @@ class ArrayBranch:
     alternative: ArrayAlternative
     longest: int
     items: Items | None = None
-    state: State = State(())
+    state: State = _START
 
 
 @dataclass(slots=True)
@@ -162,9 +165,10 @@ class Shapes:
             if shape.branches:
                 bits |= 1 << shape.branches[i].variable
         alt = self._alternatives(shape, live)
+        names = len(shape.names)
         record = (
-            shape.kind, alt, len(live), self.outcome(bits), shape.first_name, len(shape.names), _words(len(shape.names)),
-            shape.saturation, shape.prefix, shape.keys,
+            shape.kind, alt, len(live), self.outcome(bits), shape.first_name, names, _words(names), shape.saturation,
+            shape.prefix, shape.keys,
         )  # fmt: skip
         assert len(record) == FST_WIDTH
         self._store.append(m.FST, record)
@@ -181,15 +185,17 @@ class Shapes:
                 a = branch.alternative
                 maximum = _UNBOUNDED if a.maximum is None else min(a.maximum, _UNBOUNDED)
                 masks = store.append(m.WORDS, _split(branch.allowed, words) + _split(branch.required, words))
-                is_open = CLOSED if not branch.free else OPEN_SOME if shape.members and shape.members.components else OPEN_ALL
+                is_open = (
+                    CLOSED if not branch.free else OPEN_SOME if shape.members and shape.members.components else OPEN_ALL
+                )
                 records += [
-                    _UNBOUNDED if branch.pending else min(a.minimum, _UNBOUNDED), maximum, is_open, masks, masks + words,
-                    branch.required.bit_count(),
+                    _UNBOUNDED if branch.pending else min(a.minimum, _UNBOUNDED), maximum, is_open,
+                    masks, masks + words, branch.required.bit_count(), len(branch.pending),
                 ]  # fmt: skip
             elif branch.items is None:
-                records += [branch.alternative.minimum, branch.longest, 0, 0, 0, 0]
+                records += [branch.alternative.minimum, branch.longest, 0, 0, 0, 0, 0]
             else:
-                records += [0, _UNBOUNDED, VIEWED, 0, 0, 0]
+                records += [0, _UNBOUNDED, VIEWED, 0, 0, 0, 0]
         return store.append(m.ALT, records)
 
     # ---- moves -------------------------------------------------------------------------------------------------------
@@ -233,7 +239,9 @@ class Shapes:
             return [(index, part)]
         members = self.key_class(which ^ FREE_BIT)
         part = branch.free[members]
-        ways = [(index, part)]
+        # Where there is room for nothing but the members that are demanded, each has to be one of them.
+        tight = branch.pending and branch.alternative.maximum is not None
+        ways = [] if tight else [(index, part)]
         serving = [k for k, some in enumerate(branch.pending) if members in some.classes]
         for size in range(1, len(serving) + 1):
             for chosen in combinations(serving, size):
@@ -265,7 +273,9 @@ class Shapes:
         return ways
 
     def _can_finish(self, items: Items, state: State, count: int) -> bool:
-        return items.finish(state, count, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE) < _INFINITE
+        return (
+            items.finish(state, count, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE) < _INFINITE
+        )
 
     def view(self, row: int, count: int) -> int:
         """What an array branch with counted items may do after `count` of them: 1 to end, plus 2 to go on."""
@@ -405,4 +415,4 @@ def _split(mask: int, words: int) -> list[int]:
     return out
 
 
-assert ALT_WIDTH == 6
+assert ALT_WIDTH == 7

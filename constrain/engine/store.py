@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from constrain.kernels import memory as m
-from constrain.kernels.intern import FRAME_SEED, FRAME_WIDTH, P_ROW, POS_SEED, POS_WIDTH, new_memo, rehash_memo, rehash_records
+from constrain.kernels.intern import (
+    FRAME_SEED,
+    FRAME_WIDTH,
+    P_ROW,
+    POS_SEED,
+    POS_WIDTH,
+    new_memo,
+    rehash_memo,
+    rehash_records,
+)
 
 _FIRST_SIZES = {
     m.FRAMES: 256 * FRAME_WIDTH,

@@ -26,7 +26,9 @@ from constrain.testing.minimise import minimise, smaller_values
 from constrain.testing.spelling import Style, random_style, spell
 from constrain.testing.validator import CannotJudge, Validator, draft_of
 
-_FREE_EXPONENTS = frozenset(spelling_narrowings(NumberConstraint()) + spelling_narrowings(NumberConstraint(integer=True)))
+_FREE_EXPONENTS = frozenset(
+    spelling_narrowings(NumberConstraint()) + spelling_narrowings(NumberConstraint(integer=True))
+)
 """Narrowings that leave every exponent that is not negative, after one digit and a short fraction."""
 
 _EXPONENT = re.compile(r"\d(?:\.(\d+))?[eE]([+-]?\d+)")
@@ -83,9 +85,7 @@ class Engine:
         return len(data)
 
 
-def check_schema(
-    schema: Any, vocab: Any = None, *, max_examples: int = 100, seed: int | None = None
-) -> SchemaReport:
+def check_schema(schema: Any, vocab: Any = None, *, max_examples: int = 100, seed: int | None = None) -> SchemaReport:
     """Check the engine's verdicts under a schema against an independent validator. For use in tests.
 
     Args:
@@ -275,7 +275,7 @@ class _Check:
         return found
 
     def _drive_tokens(self, value: Any) -> None:
-        """Drive a valid text token by token: every token must be in the mask and be accepted, and the end be allowed."""
+        """Drive a valid text token by token: every token must be in the mask and be accepted, and the end allowed."""
         text = plain_text(value)
         if not self._verdict(text) or not self._engine.accepts(text):
             return
@@ -286,9 +286,13 @@ class _Check:
         for number, token in enumerate(ids):
             written = b"".join(self._tokens.texts[i] or b"" for i in ids[:number])
             if not read_mask(matcher, self._tokens.size)[token]:
-                self._fail(f"the mask after {written!r} lacks {self._tokens.texts[token]!r}", text, valid=True, law=True)
+                self._fail(
+                    f"the mask after {written!r} lacks {self._tokens.texts[token]!r}", text, valid=True, law=True
+                )
             if not matcher.accept_token(token):
-                self._fail(f"{self._tokens.texts[token]!r} after {written!r} is not accepted", text, valid=True, law=True)
+                self._fail(
+                    f"{self._tokens.texts[token]!r} after {written!r} is not accepted", text, valid=True, law=True
+                )
         mask = read_mask(matcher, self._tokens.size)
         if not all(mask[i] for i in self._tokens.end_ids):
             self._fail("the mask after the whole text lacks an end-of-sequence id", text, valid=True, law=True)
@@ -301,7 +305,9 @@ class _Check:
             self._fail(str(error), "", valid=True, law=True)
         rest = finish(matcher, self._tokens)
         if rest is None:
-            self._fail("no byte after this text leads nearer to the end (min_tokens_to_end)", text, valid=True, law=True)
+            self._fail(
+                "no byte after this text leads nearer to the end (min_tokens_to_end)", text, valid=True, law=True
+            )
         whole = text + (rest)
         try:
             value = read_exactly(whole)

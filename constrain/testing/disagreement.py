@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from constrain.grammars.errors import UnsatisfiableSchemaError
@@ -64,6 +65,9 @@ def reduce(schema: Any, text: str, backend: Backend | None = None, tries: int = 
         found = find(smaller, written, backend)
         return found is not None and found.accepted == first.accepted
 
+    def shows_value(smaller: Any, candidate: Any) -> bool:
+        return spellable(candidate) and shows(smaller, plain_text(candidate))
+
     plain = plain_text(value)
     keeps_text = not shows(schema, plain)
     if not keeps_text:
@@ -71,13 +75,9 @@ def reduce(schema: Any, text: str, backend: Backend | None = None, tries: int = 
     before = None
     while before != (schema, text):  # a smaller schema may allow a smaller value, and the other way round
         before = (schema, text)
-        written = text
-        schema = minimise(schema, lambda s, t=written: shows(s, t), smaller_schemas, tries)  # type: ignore[misc]
+        schema = minimise(schema, partial(shows, written=text), smaller_schemas, tries)
         if keeps_text:
             break
-        held = schema
-        value = minimise(
-            value, lambda v, s=held: spellable(v) and shows(s, plain_text(v)), smaller_values, tries  # type: ignore[misc]
-        )
+        value = minimise(value, partial(shows_value, schema), smaller_values, tries)
         text = plain_text(value)
     return Disagreement(schema, text, first.accepted)

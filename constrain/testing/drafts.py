@@ -33,7 +33,7 @@ _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs")
 
 
 def keywords_of(draft: str) -> frozenset[str]:
-    """The keywords of a draft, those that it names otherwise (`dependencies`, array `items`) under their later names."""
+    """The keywords of a draft; those that it names otherwise (`dependencies`, array `items`) by their later names."""
     return frozenset(name for name, since in _SINCE.items() if since <= DRAFTS[draft])
 
 

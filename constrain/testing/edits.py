@@ -1,8 +1,8 @@
 """Values one edit away from a value, and texts one edit away from JSON.
 
-An edit changes one part: a member is dropped, renamed, added or exchanged, an item dropped, doubled, swapped or added, a
-number moved over a bound, a string made longer, shorter or different by a character, a value given another type. Whether
-the result is invalid is for a validator to say.
+An edit changes one part: a member is dropped, renamed, added or exchanged, an item dropped, doubled, swapped or added,
+a number moved over a bound, a string made longer, shorter or different by a character, a value given another type.
+Whether the result is invalid is for a validator to say.
 """
 
 from __future__ import annotations

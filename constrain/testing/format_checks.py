@@ -1,4 +1,4 @@
-"""Recognisers of formats for Python's `jsonschema`, which passes most formats unread unless optional packages are there.
+"""Recognisers of formats for Python's `jsonschema`, which lets most formats pass unless optional packages are there.
 
 Only formats whose definition fits on a line or two are here. `FORMATS_SINCE` lists all that some draft defines: one
 that is listed and has no recogniser cannot be judged by this backend, and says so.

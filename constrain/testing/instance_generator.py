@@ -200,14 +200,16 @@ class InstanceGenerator:
 
     def _number(self, held: list[dict[str, Any]], kind: str) -> Any:
         choices = self._choices
-        lows, highs, steps = [], [], []
+        lows: list[tuple[Fraction, int]] = []  # bounds, with 1 or -1 where they are exclusive
+        highs: list[tuple[Fraction, int]] = []
+        steps: list[Fraction] = []
         for schema in held:
-            for name, bounds, step in (("Minimum", lows, 1), ("Maximum", highs, -1)):
+            for name, bounds, inward in (("Minimum", lows, 1), ("Maximum", highs, -1)):
                 plain, exclusive = schema.get(name.lower()), schema.get("exclusive" + name)
                 if is_number(plain):
-                    bounds.append((exact(plain), step if exclusive is True else 0))
+                    bounds.append((exact(plain), inward if exclusive is True else 0))
                 if is_number(exclusive):
-                    bounds.append((exact(exclusive), step))
+                    bounds.append((exact(exclusive), inward))
             if is_number(schema.get("multipleOf")):
                 steps.append(exact(schema["multipleOf"]))
         if not (lows or highs or steps):
@@ -222,20 +224,16 @@ class InstanceGenerator:
             step = Fraction(lcm(*(int(s * scale) for s in whole_steps)), scale)
         elif kind == "number":
             step = choices.pick((Fraction(1), Fraction(1, 2), Fraction(1, 100)))
-        low = max(lows, default=None)
-        high = min(highs, default=None)
-        if low is None and high is None:
-            return _as_number(step * choices.integer(-5, 20), choices, kind)
-        if low is None or (high is not None and choices.chance(0.4)):
-            assert high is not None
-            at = (high[0] // step) * step
-            if at == high[0] and high[1]:
-                at -= step
-            return _as_number(at - step * choices.pick((0, 0, 1, 2, 7)), choices, kind)
-        at = -((-low[0]) // step) * step
-        if at == low[0] and low[1]:
-            at += step
-        return _as_number(at + step * choices.pick((0, 0, 1, 2, 7)), choices, kind)
+        far = step * choices.pick((0, 0, 1, 2, 7))
+        if highs and (not lows or choices.chance(0.4)):
+            bound, exclusive = min(highs)
+            nearest = bound // step * step
+            return _as_number(nearest - far - (step if exclusive and nearest == bound else 0), choices, kind)
+        if lows:
+            bound, exclusive = max(lows)
+            nearest = -(-bound // step) * step
+            return _as_number(nearest + far + (step if exclusive and nearest == bound else 0), choices, kind)
+        return _as_number(step * choices.integer(-5, 20), choices, kind)
 
     # --- strings
 
@@ -275,15 +273,15 @@ class InstanceGenerator:
             raise DeadEnd
         contained = [s for s in held if "contains" in s and self._draft >= 6 and s.get("minContains", 1)]
         needed = sum(int(s.get("minContains", 1)) for s in contained)
-        tuples = [len(s.get(self._tuple_keyword(s)) or ()) for s in held]
+        longest = max((len(s.get(self._tuple_keyword(s)) or ()) for s in held), default=0)
         length = choices.integer(low, max(low, min(high, low + (3 if depth < 4 else 0))))
-        if tuples and max(tuples) and choices.chance(0.6):
-            length = max(low, min(high, max(tuples) + choices.integer(-1, 1)))
+        if longest and choices.chance(0.6):
+            length = max(low, min(high, longest + choices.integer(-1, 1)))
         length = max(length, min(high, needed))
         wanted = choices.shuffled(
             [schema["contains"] for schema in contained for _ in range(int(schema.get("minContains", 1)))]
         )
-        positions = choices.shuffled(range(length))[: len(wanted)]
+        positions = choices.shuffled(list(range(length)))[: len(wanted)]
         extra = dict(zip(positions, wanted, strict=False))
         unique = any(s.get("uniqueItems") is True for s in held)
         items: list[Any] = []
@@ -360,9 +358,7 @@ class InstanceGenerator:
                     raise
         return value
 
-    def _more_names(
-        self, held: list[dict[str, Any]], names: list[str], declared: list[str], count: int
-    ) -> list[str]:
+    def _more_names(self, held: list[dict[str, Any]], names: list[str], declared: list[str], count: int) -> list[str]:
         choices = self._choices
         makers: list[Callable[[], Any]] = [lambda: choices.pick(NAMES)]
         patterns = [p for s in held for p in (s.get("patternProperties") or {})]

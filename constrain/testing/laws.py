@@ -95,9 +95,7 @@ class _Laws:
         self.report = LawsReport()
 
     def _fail(self, law: str, path: list[int], what: str) -> NoReturn:
-        raise AssertionError(
-            f"{law}: {what}\n  after:  {self._text(path)!r} (ids {path})\n  seed:   {self._seed}"
-        )
+        raise AssertionError(f"{law}: {what}\n  after:  {self._text(path)!r} (ids {path})\n  seed:   {self._seed}")
 
     def _text(self, path: list[int]) -> bytes:
         return b"".join(self._tokens.texts[i] or b"" for i in path)
@@ -179,7 +177,9 @@ class _Laws:
             other = self._new()
             for at, token in enumerate(cut):
                 if not other.accept_token(token):
-                    self._fail("split invariance", cut[:at], f"id {token} is refused, but {text!r} is accepted as {path}")
+                    self._fail(
+                        "split invariance", cut[:at], f"id {token} is refused, but {text!r} is accepted as {path}"
+                    )
             if not self._state(other).same(before):
                 self._fail("split invariance", path, f"cut as {cut} it is followed by other tokens")
         if hasattr(matcher, "accept_bytes"):

@@ -7,6 +7,7 @@ from typing import Any
 
 from constrain.testing.json_values import is_number, paths, replaced
 
+
 def minimise(
     value: Any, shows: Callable[[Any], bool], candidates: Callable[[Any], Iterator[Any]], tries: int = 2000
 ) -> Any:

@@ -1,4 +1,4 @@
-"""Random JSON values out of small pools, so that names, strings and numbers meet again in a schema and its instances."""
+"""Random JSON values out of small pools, so that names, strings and numbers meet again in a schema and its values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,26 @@ from constrain.testing.choices import Choices
 from constrain.testing.format_samples import SAMPLES
 
 NAMES = ("a", "b", "ab", "abc", "x-1", "x-2", "", "é", 'q"', "c\\d", "名", "😀", "a/b~")
-STRINGS = ("", "a", "b", "ab", "aab", "ba", "abab", "é", "😀", "a\n", '"', "\\", "zzzzz", "0", "12", "a b", "/", "\x7f\x00")
+STRINGS = (
+    "",
+    "a",
+    "b",
+    "ab",
+    "aab",
+    "ba",
+    "abab",
+    "é",
+    "😀",
+    "a\n",
+    '"',
+    "\\",
+    "zzzzz",
+    "0",
+    "12",
+    "a b",
+    "/",
+    "\x7f\x00",
+)
 NUMBERS = (0, 1, -1, 2, 3, 5, 10, 12, 100, -7, 0.5, -0.5, 1.5, 2.25, 0.1, 12.75, 1000, 1e3, -0.0, 3.0, 0.07, 1e-3)
 UNUSUAL_NUMBERS = (9007199254740993, 12345678901234567890, 1e21, 1.5e-9, 1e300, -1e-300, 123456.789, 10**30)
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")

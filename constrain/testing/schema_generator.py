@@ -21,13 +21,20 @@ from constrain.testing.ecma_regex import compile_ecma
 from constrain.testing.format_checks import FORMATS_SINCE
 from constrain.testing.format_samples import SAMPLES
 from constrain.testing.json_values import exact, identity, is_number, type_of
-from constrain.testing.random_values import NAMES, STRINGS, TYPES, random_number, random_scalar, random_string, random_value
+from constrain.testing.random_values import (
+    NAMES,
+    TYPES,
+    random_number,
+    random_scalar,
+    random_string,
+    random_value,
+)
 from constrain.testing.validator import CannotJudge, Validator
 
 _PATTERNS = (
-    "", "^", "a", "^a", "b$", "^a*b?$", "^(ab)*$", "^.{2}$", "^[^a]+$", "^(a|é|😀)+$", "\\d", "^$", "^\\S*$", "^a{2,3}b*$",
-    "^x-", "\\w", "[0-9]{2}", "^(?:a|b|ab)+$", "é|z", "^[a-z]{1,5}$", "\\s", "^\\W", "^[\\s\\S]{0,3}$", "^(?!b)", "a|^$",
-    "^P", ":", "^\\d{4}-", "^.*[^b]$",
+    "", "^", "a", "^a", "b$", "^a*b?$", "^(ab)*$", "^.{2}$", "^[^a]+$", "^(a|é|😀)+$", "\\d", "^$", "^\\S*$",
+    "^a{2,3}b*$", "^x-", "\\w", "[0-9]{2}", "^(?:a|b|ab)+$", "é|z", "^[a-z]{1,5}$", "\\s", "^\\W", "^[\\s\\S]{0,3}$",
+    "^(?!b)", "a|^$", "^P", ":", "^\\d{4}-", "^.*[^b]$",
 )  # fmt: skip
 _FORMATS_OF = {text: [name for name, texts in SAMPLES.items() if text in texts] for s in SAMPLES.values() for text in s}
 _DIVISORS = (1, 2, 3, 5, 7, 0.5, 0.25, 0.1, 0.01, 1.5, 10, 2.0, 1e-3)
@@ -337,7 +344,11 @@ class SchemaGenerator:
             schema["pattern"] = choices.pick(patterns)
         if self._may("format"):
             since = DRAFTS[self._draft]
-            names = [n for n in _FORMATS_OF.get(values[0], ()) if all(n in _FORMATS_OF.get(v, ()) for v in values)] if values else []
+            names = (
+                [n for n in _FORMATS_OF.get(values[0], ()) if all(n in _FORMATS_OF.get(v, ()) for v in values)]
+                if values
+                else []
+            )
             names = [n for n in names if FORMATS_SINCE[n] <= since]
             if names and choices.chance(0.6):
                 schema["format"] = choices.pick(names)
@@ -419,9 +430,7 @@ class SchemaGenerator:
             ]
         if self._wants("items", 0.7):
             rest = [item for v in values for item in v[tuple_length:]]
-            schema["items"] = (
-                False if not rest and choices.chance(0.3) else self._member(rest, depth) if deep else True
-            )
+            schema["items"] = False if not rest and choices.chance(0.3) else self._member(rest, depth) if deep else True
         counts = [len(v) for v in values] or [1]
         if self._wants("minItems", 0.25):
             schema["minItems"] = max(0, min(counts) - choices.pick((0, 0, 1)))
@@ -482,7 +491,9 @@ class SchemaGenerator:
             branches = []
             for name, group in by_type.items():
                 branch = self._for(group, depth - 1)
-                branches.append({**branch, "type": name} if isinstance(branch, dict) and "$ref" not in branch else {"type": name})
+                branches.append(
+                    {**branch, "type": name} if isinstance(branch, dict) and "$ref" not in branch else {"type": name}
+                )
         else:
             branches = [self._for(values, depth - 1)]
             branches += [self._against(values, depth - 1) for _ in range(choices.integer(0, 2))]
@@ -537,5 +548,3 @@ def _evaluated_names(schema: Any) -> set[str]:
     for branch in schema.get("allOf", ()):
         names |= _evaluated_names(branch)
     return names
-
-

@@ -165,7 +165,9 @@ def _build_rust(schema: Any) -> tuple[Callable[[Any], bool], Callable[[Any], Ite
     read = _decimals if _reads_decimals() else _as_it_is
     try:
         schema = read(schema)
-        validator = build(schema, validate_formats=True, formats=newer) if newer else build(schema, validate_formats=True)
+        validator = (
+            build(schema, validate_formats=True, formats=newer) if newer else build(schema, validate_formats=True)
+        )
     except Exception as error:
         raise CannotJudge(f"cannot build the schema: {str(error).splitlines()[0]}") from error
 
@@ -255,8 +257,6 @@ def _bound(holds: Callable[[Any, Any], bool], strictly: Callable[[Any, Any], boo
                 yield from _fault(f"{instance} breaks the bound {bound}")
 
     return check
-
-
 
 
 def _multiple_of(_validator: Any, divisor: Any, instance: Any, _schema: Any) -> Iterator[Any]:

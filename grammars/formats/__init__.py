@@ -61,6 +61,7 @@ KNOWN_FORMATS = frozenset((*_PATTERNS, *_MACHINES)) - {_OLD_HOSTNAME}
 
 _PUNYCODE = "labels written in Punycode (xn--…)"
 _LITERALS = "address literals other than IPv4 and IPv6"
+_SPACE = "a space that is escaped in a quoted local part"
 _LONG = (
     "labels that may exceed 63 octets in Punycode: beyond 17 letters of Greek, Cyrillic, Arabic and the like, 12 of "
     "other scripts, 10 outside the basic plane; and names that may exceed 253"
@@ -72,13 +73,9 @@ _NEWER = (
 )
 
 NARROWINGS: dict[str, tuple[str, ...]] = {
-    "email": (_PUNYCODE, _LITERALS),
+    "email": (_PUNYCODE, _LITERALS, _SPACE),
     "hostname": (f"{_PUNYCODE}, from draft 07 on",),
-    "idn-email": (
-        _PUNYCODE,
-        "address literals other than IPv4 and IPv6",
-        "domain labels that may exceed 63 octets in Punycode",
-    ),
+    "idn-email": (_PUNYCODE, _LITERALS, _SPACE, _LONG, _JOINING, _NEWER),
     "idn-hostname": (
         _PUNYCODE,
         _LONG,

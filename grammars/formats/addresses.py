@@ -1,8 +1,8 @@
 """`ipv4` and `ipv6` as patterns, which addresses inside of URIs and of mailboxes share.
 
 IPv4 is four decimal octets without leading zeros. IPv6 is the text of RFC 4291: eight groups, one run of one or more
-of them replaced by `::`, the last two possibly written as IPv4; no zone. Before `::` the pattern
-is nested rather than listed, so that a group is read in one way, however many forms are still possible.
+of them replaced by `::`, the last two possibly written as IPv4; no zone. Before `::` the pattern is nested rather than
+listed, so that a group is read in one way, however many forms are still possible.
 """
 
 from __future__ import annotations

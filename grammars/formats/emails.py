@@ -53,7 +53,7 @@ class Email(Machine[EmailKey]):
             return on("@", ("domain", 0))
         left = MAX_LOCAL_PART - value
         if stage == "escaped":
-            return [(0x20, 0x7E, ("quoted", value + 1))]
+            return [(0x21, 0x7E, ("quoted", value + 1))]
         if stage == "quoted":
             moves = on('"', ("quoted end", 0))
             if left >= 2:

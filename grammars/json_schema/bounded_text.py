@@ -35,7 +35,9 @@ class BoundedText(TextLanguage):
 
     def _rest(self, state: int, count: int) -> int | None:
         high = None if self._high is None else self._high - count
-        return None if high is not None and high < 0 else self._language.lengths(state).first_in(self._low - count, high)
+        return (
+            None if high is not None and high < 0 else self._language.lengths(state).first_in(self._low - count, high)
+        )
 
     def row(self, state: int) -> NDArray[np.int32]:
         """See the base class."""

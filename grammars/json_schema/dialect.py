@@ -22,6 +22,8 @@ class Dialect:
         fragment_identifiers: whether an identifier of the form `#name` is an anchor.
         integral_fraction: whether 1.0 is an integer.
         boolean_schemas: whether `true` and `false` are schemas everywhere.
+        annotations: the keywords of the draft that the meta-schema leaves without meaning.
+        problem: why schemas of this dialect cannot be read exactly; "" where they can.
     """
 
     draft: int
@@ -32,6 +34,8 @@ class Dialect:
     fragment_identifiers: bool
     integral_fraction: bool = True
     boolean_schemas: bool = True
+    annotations: frozenset[str] = frozenset()
+    problem: str = ""
 
 
 DRAFT_04 = Dialect(4, "draft 04", "id", "DRAFT4", True, True, integral_fraction=False, boolean_schemas=False)

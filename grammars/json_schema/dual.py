@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from constrain.grammars.errors import UnsupportedSchemaError
+from constrain.grammars.formats import format_superset
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.values import atoms_of
@@ -43,7 +44,8 @@ def option(*signed: int, atoms: tuple[Atom, ...] = ()) -> Option:
 def duals(index: int, s: Subschema, types: int, literal: Callable[[object], int]) -> list[Option]:
     """The ways in which a value of the given types fails under subschema `s`, which has number `index`.
 
-    `types` is one JSON type (both atoms for numbers). `literal` gives the number of the subschema that admits one value.
+    `types` is one JSON type (both atoms for numbers). `literal` gives the number of the subschema that admits one
+    value.
     """
     if not types & s.types:
         return [ALWAYS]
@@ -104,6 +106,9 @@ def _string(s: Subschema) -> list[Option]:
     if s.pattern is not None:
         out.append(option(atoms=(("not pattern", s.pattern),)))
     if s.format is not None:
+        superset = format_superset(s.format)
+        if superset is not None and superset.universal(superset.start):
+            raise UnsupportedSchemaError(s.pointer, "format", f"{s.format!r} cannot be enforced under a negation")
         out.append(option(atoms=(("not format", s.format),)))
     return out
 

@@ -6,10 +6,11 @@ possible only with some keywords; where one of those occurs, everything reachabl
 
 from __future__ import annotations
 
+from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import Items
-from constrain.grammars.json_schema.members import Members, as_names
+from constrain.grammars.json_schema.members import Members, Variant, as_names
 from constrain.grammars.json_schema.normal import NormalForm, Variable
 
 MAX_VARIABLES = 5_000
@@ -43,6 +44,15 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                 todo.append(part)
 
 
+def _check_room(forms: NormalForm, variable: Variable, variant: Variant) -> None:
+    """Members that are demanded without a name need room for any others, or leave none."""
+    a = variant.alternative
+    if variant.some and a.maximum is not None and a.maximum > len(a.required) + len(variant.some):
+        raise UnsupportedSchemaError(
+            forms.pointer(variable), "maxProperties", "cannot be enforced beside a demand for some further member"
+        )
+
+
 def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
     """The variables of all members and items, the whole variable brought to normal form on the way."""
     out: set[Variable] = set()
@@ -56,6 +66,7 @@ def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
         members = Members(forms, alternatives)
         for alternative in alternatives:
             for variant in members.variants(alternative):
+                _check_room(forms, variable, variant)
                 found = [forms.member(variant.alternative, name) for name in members.names]
                 free = {c.members: members.free_value(variant.alternative, c.members) for c in members.free}
                 out.update(part for part in (*found, *free.values()) if part is not None)

@@ -23,7 +23,7 @@ from constrain.grammars.json_schema.values import identity
 
 MAX_ALTERNATIVES = 4096
 """Alternatives of one variable for one type."""
-MAX_STEPS = 200_000
+MAX_STEPS = 20_000
 """Choices tried to find them."""
 
 
@@ -147,9 +147,7 @@ class Expansion:
         if not all(self._add_signed(partial, i, False) for i in sorted(variable)):
             return []
         found: dict[Conjunction, None] = {}
-        steps = 0
-        for result in self._search(partial):
-            steps += 1
+        for steps, result in enumerate(self._search(partial), 1):
             if result is not None:
                 found[result] = None
             if len(found) > MAX_ALTERNATIVES or steps > MAX_STEPS:
@@ -231,15 +229,17 @@ class Expansion:
         if types & ir.STRING:
             return bool(s.min_length or s.pattern is not None or s.format is not None) or s.max_length is not None
         if types & ir.OBJECT:
-            return bool(
-                s.properties or s.pattern_properties or s.required or s.min_properties
-            ) or not s.additional is s.property_names is s.max_properties is None
-        if types & ir.ARRAY:
-            return bool(s.prefix_items or s.min_items or s.unique_items) or not s.items is s.contains is s.max_items is None
-        if types & ir.NUMBER:
-            return not (
-                s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None
+            return (
+                bool(s.properties or s.pattern_properties or s.required or s.min_properties)
+                or not s.additional is s.property_names is s.max_properties is None
             )
+        if types & ir.ARRAY:
+            return (
+                bool(s.prefix_items or s.min_items or s.unique_items)
+                or not s.items is s.contains is s.max_items is None
+            )
+        if types & ir.NUMBER:
+            return not (s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None)
         return False
 
     # ---- steps of the search -----------------------------------------------------------------------------------------
@@ -323,12 +323,16 @@ class Expansion:
                     has: Option = option(atoms=(("has", other, frozenset()),))
                     self._add_group(groups, [option(atoms=(("absent", name),)), has])
             for name, i in s.dependent_schemas.items():
-                self._add_group(groups, [option(atoms=(("absent", name),)), option(i, atoms=(("has", name, frozenset()),))])
+                self._add_group(
+                    groups, [option(atoms=(("absent", name),)), option(i, atoms=(("has", name, frozenset()),))]
+                )
         if tracking:
             branches = [b for group in (*s.any_of, *s.one_of) for b in group] + [c[0] for c in s.conditions]
             for b in branches:
                 self._add_group(groups, [option(b), option(~b)])
-            parts = branches + [i for c in s.conditions for i in c[1:] if i is not None] + [*s.dependent_schemas.values()]
+            parts = (
+                branches + [i for c in s.conditions for i in c[1:] if i is not None] + [*s.dependent_schemas.values()]
+            )
             for b in parts:
                 partial.tracked |= self.closure(b)
 
@@ -481,6 +485,7 @@ def _implies(a: Conjunction, b: Conjunction) -> bool:
         and b.members <= a.members
         and b.atoms <= a.atoms
         and b.excluded <= a.excluded
+        and b.negated <= a.negated
         and not b.tracked
         and not a.tracked
         and a != b

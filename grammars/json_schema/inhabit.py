@@ -200,7 +200,9 @@ class Inhabitation:
             if value is not None:
                 free[c.members] = (c.shortest, value)
         for some in variant.some:
-            total += min((n + 3 + cost(v | some.value) for c, (n, v) in free.items() if c in some.classes), default=INFINITE)
+            total += min(
+                (n + 3 + cost(v | some.value) for c, (n, v) in free.items() if c in some.classes), default=INFINITE
+            )
         extra = o.minimum - count
         if extra > 0:
             options = []

@@ -53,7 +53,9 @@ class Items:
             values = finite_values(self._forms, part)
             if values is None or len(values) > MAX_DISTINCT:
                 raise UnsupportedSchemaError(
-                    self._forms.pointer(part), "uniqueItems", "items that must differ have to come from a small finite set"
+                    self._forms.pointer(part),
+                    "uniqueItems",
+                    "items that must differ have to come from a small finite set",
                 )
             for v in values:
                 found[self._forms.literal(v)] = v

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
+from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema.dialect import DIALECTS, Dialect
 from constrain.grammars.json_schema.ir import (
     ANY_TYPE,
@@ -45,6 +46,7 @@ from constrain.grammars.json_schema.values import (
     is_number,
     kind,
 )
+from constrain.grammars.regex import PatternError, parse
 
 if TYPE_CHECKING:
     from constrain.grammars.json_schema.loader import Loader
@@ -221,7 +223,26 @@ def _read_multiple_of(loader: Loader, keyword: str, value: object) -> None:
 def _read_pattern(loader: Loader, keyword: str, value: object) -> None:
     if not isinstance(value, str):
         loader.invalid(keyword, f"must be a string, is {kind(value)}")
-    loader.node.pattern = loader.exact(keyword, exact_text, value)
+    pattern = loader.exact(keyword, exact_text, value)
+    problem = _pattern_problem(loader, keyword, pattern)
+    if problem is None:
+        loader.node.pattern = pattern
+    elif loader.admits & STRING:
+        loader.unsupported(keyword, problem)
+
+
+def _pattern_problem(loader: Loader, keyword: str, pattern: str) -> str | None:
+    """Why a pattern cannot be enforced; None where it can be. Raises `InvalidSchemaError` for what is no pattern."""
+    try:
+        parse(pattern)
+    except PatternError as error:
+        reason = f"in {pattern!r} at {error.position}: {error.reason}"
+        if error.kind == "invalid":
+            loader.invalid(keyword, reason)
+        return reason
+    except ResourceLimitError as error:
+        raise ResourceLimitError(loader.node.pointer, keyword, error.reason, error.limit) from error
+    return None
 
 
 def _read_format(loader: Loader, keyword: str, value: object) -> None:
@@ -317,11 +338,17 @@ def _read_additional_properties(loader: Loader, keyword: str, value: object) -> 
 
 
 def _lacks_patterns(loader: Loader, keyword: str, value: object) -> bool:
-    """Whether further members cannot be told because `patternProperties` is left out; lists `keyword` if so."""
-    if "patternProperties" not in loader.not_yet or not loader.schema.get("patternProperties") or _asks_nothing(value):
-        return False
-    if not loader.warn:
-        return False  # patternProperties itself is refused
+    """Whether further members cannot be told because `patternProperties` lacks some patterns; lists `keyword` if so."""
+    patterns = loader.schema.get("patternProperties")
+    if not patterns or _asks_nothing(value) or not loader.warn:
+        return False  # without `warn`, patternProperties itself is refused
+    if "patternProperties" not in loader.not_yet:
+        exact = (
+            loader.exact("patternProperties", exact_text, pattern)
+            for pattern in _schema_map(loader, "patternProperties", patterns)
+        )
+        if all(_pattern_problem(loader, "patternProperties", pattern) is None for pattern in exact):
+            return False
     loader.unsupported(keyword, "which members it is about depends on patternProperties, which is left out")
     return True
 
@@ -341,8 +368,13 @@ def _read_pattern_properties(loader: Loader, keyword: str, value: object) -> Non
         return
     if not loader.deferred(keyword, "members chosen by a pattern of their names cannot be enforced"):
         for pattern, schema in members.items():
-            number = loader.child(schema, f"/{keyword}/{escape(pattern)}")
-            loader.node.pattern_properties.append((loader.exact(keyword, exact_text, pattern), number))
+            exact = loader.exact(keyword, exact_text, pattern)
+            problem = _pattern_problem(loader, keyword, exact)
+            if problem is None:
+                number = loader.child(schema, f"/{keyword}/{escape(pattern)}")
+                loader.node.pattern_properties.append((exact, number))
+            else:
+                loader.unsupported(keyword, problem)
 
 
 def _read_property_names(loader: Loader, keyword: str, value: object) -> None:

@@ -1,19 +1,22 @@
 """Loading a JSON Schema: from a dict, JSON text or a Pydantic model to subschemas with resolved references.
 
 This stage knows everything about how schemas are written and nothing about automata. It chooses the dialect, follows
-references, drops what cannot constrain, and refuses by JSON pointer what is malformed, what leads outside the document,
-and what a later stage could not enforce exactly.
+references, drops what cannot constrain, and refuses by JSON pointer what is malformed, what leads outside the documents
+at hand, and what a later stage could not enforce exactly.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
-from constrain.grammars.json_schema.dialect import DIALECTS, LATEST, Dialect, find_dialect
-from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
+from constrain.grammars.errors import InvalidSchemaError
+from constrain.grammars.json_schema.dialect import LATEST
+from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.loader import Loader
 from constrain.grammars.json_schema.narrowing import keep_from_narrowing
+from constrain.grammars.json_schema.references import References
+from constrain.grammars.json_schema.resources import Resources
 from constrain.grammars.json_schema.source import read_source, refuse_cycles
 
 OnUnsupported = Literal["error", "warn"]
@@ -28,6 +31,7 @@ def load(
     on_unsupported: OnUnsupported = "error",
     closed_objects: bool = False,
     not_yet: frozenset[str] = NOT_YET,
+    resources: Mapping[str, object] | None = None,
 ) -> SchemaDocument:
     """Reads a JSON Schema of draft 04, 06, 07, 2019-09 or 2020-12 (the default where `$schema` is absent).
 
@@ -38,43 +42,27 @@ def load(
             keywords out and lists them in `unenforced` of the result.
         closed_objects: reads an absent `additionalProperties` beside `properties` as false.
         not_yet: the keywords that cannot be enforced.
+        resources: the other documents that may be referred to, by URI, each in one of the forms of `schema`. Pointers
+            into them start with the URI and "#". Their meta-schemas may be among them.
 
     Raises:
         InvalidSchemaError: the schema is malformed, or a reference leads nowhere or in a circle.
-        UnsupportedSchemaError: a keyword or dialect cannot be enforced, or a reference leads to another document.
+        UnsupportedSchemaError: a keyword or dialect cannot be enforced, or a reference leads to a document that is
+            not in `resources`.
         ResourceLimitError: the schema is nested too deeply or holds a number with too many digits.
     """
     if on_unsupported not in ("error", "warn"):
         raise ValueError(f"on_unsupported must be 'error' or 'warn', not {on_unsupported!r}")
-    warn = on_unsupported == "warn"
     root = read_source(schema)
-    unenforced: list[Unenforced] = []
-    dialect = _dialect_of(root, unenforced if warn else None)
-    loader = Loader(root, dialect, warn=warn, closed_objects=closed_objects, not_yet=not_yet)
+    references = References(root, LATEST, Resources(resources))
+    loader = Loader(references, warn=on_unsupported == "warn", closed_objects=closed_objects, not_yet=not_yet)
     number = loader.run()
     if loader.shared:
         refuse_cycles(root)
     _refuse_circles(loader.subschemas)
     if loader.left_out:
         loader.unenforced += keep_from_narrowing(loader.subschemas, loader.left_out)
-    return SchemaDocument(loader.subschemas, number, unenforced + loader.unenforced)
-
-
-def _dialect_of(root: object, unenforced: list[Unenforced] | None) -> Dialect:
-    if not isinstance(root, dict) or "$schema" not in root:
-        return LATEST
-    uri = root["$schema"]
-    if not isinstance(uri, str):
-        raise InvalidSchemaError("", "$schema", f"must be a URI, is {type(uri).__name__}")
-    dialect = find_dialect(uri)
-    if dialect is None:
-        known = ", ".join(dialect.name for dialect in DIALECTS)
-        reason = f"the dialect {uri!r} is unknown; known are {known}"
-        if unenforced is None:
-            raise UnsupportedSchemaError("", "$schema", reason + "; without $schema it is read as the latest")
-        unenforced.append(Unenforced("", "$schema", reason))
-        return LATEST
-    return dialect
+    return SchemaDocument(loader.subschemas, number, loader.unenforced)
 
 
 def _refuse_circles(subschemas: list[Subschema]) -> None:

@@ -60,10 +60,8 @@ class Loader:
     admits: int
     seen: bool
 
-    def __init__(
-        self, root: object, dialect: Dialect, *, warn: bool, closed_objects: bool, not_yet: frozenset[str]
-    ) -> None:
-        self.references = References(root, dialect)
+    def __init__(self, references: References, *, warn: bool, closed_objects: bool, not_yet: frozenset[str]) -> None:
+        self.references = references
         self.subschemas: list[Subschema] = []
         self.unenforced: list[Unenforced] = []
         self.shared = False
@@ -80,7 +78,7 @@ class Loader:
         self._closed_as_a_whole: list[Subschema] = []
         self._open: set[int] = set()
         self._pointer_characters = 0
-        self._root = root
+        self._problems: set[str] = set()
 
     @property
     def dialect(self) -> Dialect:
@@ -89,7 +87,9 @@ class Loader:
     def run(self) -> int:
         """Loads everything; returns the number of the root."""
         self.scope = self.references.root
-        root = self._add(self._root, self.references.root, "", CLOSED | CLOSING if self._close else 0)
+        if self.scope.dialect.problem:
+            self._refuse_dialect(self.scope, "")
+        root = self._add(self.scope.root, self.scope, "", CLOSED | CLOSING if self._close else 0)
         for node, schema, scope, way in self._pending:
             self.node, self.schema, self.scope = node, schema, scope
             self._mode = mode = way & _MODE_MASK
@@ -201,6 +201,8 @@ class Loader:
             dynamic_scope = self._dynamic_scope
             if scope.root is not self.scope.root:
                 dynamic_scope = self._dynamic_scopes.enter(scope, dynamic_scope)
+            if scope is not self.scope and scope.dialect.problem:
+                self._refuse_dialect(scope, pointer if "$schema" in schema else scope.pointer)
             way = dynamic_scope << _MODE_BITS | mode
             key = (id(schema), scope, way)
             number = self._numbers.get(key)
@@ -225,8 +227,19 @@ class Loader:
             return len(self.subschemas) - 1
         raise InvalidSchemaError(pointer, "", f"must be a schema, is {kind(schema)}")
 
+    def _refuse_dialect(self, scope: Scope, pointer: str) -> None:
+        """Raises for a scope whose dialect has a problem, or lists it, once, where the caller chose so."""
+        reason = scope.dialect.problem
+        if not self.warn:
+            raise UnsupportedSchemaError(pointer, "$schema", reason)
+        if reason not in self._problems:
+            self._problems.add(reason)
+            self.unenforced.append(Unenforced(pointer, "$schema", reason))
+
     def _read(self, mode: int) -> None:
         schema, dialect = self.schema, self.scope.dialect
+        if dialect.annotations:
+            schema = self.schema = {name: value for name, value in schema.items() if name not in dialect.annotations}
         readers = readers_of(dialect)
         self._passes_closing = False
         closing = mode & CLOSED and self._plan_closing()

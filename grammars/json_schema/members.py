@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.bounded_text import BoundedText
 from constrain.grammars.json_schema.keys import KeyClass, key_classes
@@ -25,6 +26,9 @@ from constrain.grammars.json_schema.normal import (
 from constrain.grammars.json_schema.texts import text_language
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.regex import search_language
+
+MAX_VARIANTS = 1_000
+"""Ways in which an object's demands for some member are settled."""
 
 Component = str | StringAlternative
 """What classes are told apart by: a pattern to be found in the name, or an alternative for the whole name."""
@@ -104,8 +108,20 @@ class Members:
                         if a.maximum is None or minimum <= a.maximum:
                             settled = replace(a, present=present, required=required, minimum=minimum)
                             ways.append(Variant(settled, v.some))
+                for k, other in enumerate(v.some):  # one member may serve several demands
+                    shared = other.classes & classes
+                    if shared:
+                        both = FreeSome(shared, other.value | some.value)
+                        ways.append(Variant(a, (*v.some[:k], both, *v.some[k + 1 :])))
                 if classes:
                     ways.append(Variant(a, (*v.some, FreeSome(classes, some.value))))
+            if len(ways) > MAX_VARIANTS:
+                raise ResourceLimitError(
+                    "",
+                    "not",
+                    f"the members that it demands combine in more than {MAX_VARIANTS} ways",
+                    f"MAX_VARIANTS = {MAX_VARIANTS}",
+                )
             out = ways
         return out
 
@@ -116,7 +132,9 @@ class Members:
             return self._forms.admits(some.name, name)
         rule = some.rule
         assert rule is not None
-        return name not in rule.properties and not any(search_language(p).matches(name.encode()) for p, _ in rule.patterns)
+        return name not in rule.properties and not any(
+            search_language(p).matches(name.encode()) for p, _ in rule.patterns
+        )
 
     def _free_serves(self, some: Some, members: frozenset[int]) -> bool:
         if some.pattern is not None:

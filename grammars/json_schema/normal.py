@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from constrain.grammars.errors import UnsupportedSchemaError
-from constrain.grammars.formats import format_language
+from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -81,7 +81,7 @@ class ObjectAlternative:
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """A bound on how many items from position `start` on are in `value`; with an upper bound, the others are `against`."""
+    """A bound on how many items from position `start` on are in `value`; with an upper one, others are `against`."""
 
     value: Variable
     low: int
@@ -270,7 +270,9 @@ class NormalForm:
         bounds.narrow(len(required), None)
         if bounds.empty or not absent.isdisjoint(required):
             return None
-        names = tuple(dict.fromkeys(self.variable((m.property_names,)) for m in members if m.property_names is not None))
+        names = tuple(
+            dict.fromkeys(self.variable((m.property_names,)) for m in members if m.property_names is not None)
+        )
         return ObjectAlternative(
             tuple(rules), present, frozenset(absent), names, tuple(required), bounds.low, bounds.high, tuple(some)
         )
@@ -367,7 +369,9 @@ class NormalForm:
                     contains.append(self._contains(i, low, cast(Any, high)))
                 case ("repeated",):
                     raise UnsupportedSchemaError(
-                        self.pointer(frozenset(conjunction.members)), "uniqueItems", "cannot be enforced under a negation"
+                        self.pointer(frozenset(conjunction.members)),
+                        "uniqueItems",
+                        "cannot be enforced under a negation",
                     )
         if bounds.empty:
             return []
@@ -475,7 +479,8 @@ class NormalForm:
                     if search_language(p).matches(text.encode()):
                         return False
                 case ("not format", str(f)):
-                    if _has_format(text, f):
+                    language = format_superset(f)
+                    if language is not None and language.matches(text.encode()):
                         return False
         return True
 
@@ -521,7 +526,10 @@ class NormalForm:
         low = max(((b, s) for b, s in lows if b is not None), default=None)
         high = min(((b, not s) for b, s in highs if b is not None), default=None)
         excluded = {
-            Fraction(cast(Any, v)) for i in conjunction.excluded for v in self._subschemas[i].values or () if _is_number(v)
+            Fraction(cast(Any, v))
+            for i in conjunction.excluded
+            for v in self._subschemas[i].values or ()
+            if _is_number(v)
         }
         finite = None if values is None else frozenset(Fraction(cast(Any, v)) for v in values) - excluded
         if finite is not None and not finite:
@@ -544,7 +552,10 @@ class NormalForm:
 
     def admits(self, variable: Variable, value: object) -> bool:
         """Whether a JSON value is valid under the variable."""
-        return all(self._admits(self._subschemas[i], value) if i >= 0 else not self._admits(self._subschemas[~i], value) for i in variable)
+        return all(
+            self._admits(self._subschemas[i], value) if i >= 0 else not self._admits(self._subschemas[~i], value)
+            for i in variable
+        )
 
     def _identities(self, s: Subschema) -> frozenset[Hashable]:
         found = self._value_sets.get(id(s))

@@ -5,7 +5,11 @@ a microsecond. Only a reference that needs more (an anchor, a URI, a pointer tha
 whole document be catalogued, once. The catalogue rests on the `referencing` library for what differs between drafts:
 which keywords hold subschemas, so that an `$id` inside an `enum` is not taken for one, and which ones name anchors.
 
-The official meta-schemas can be referred to where `jsonschema-specifications` is installed. Nothing is ever fetched.
+Other documents are those that the caller supplied, and the official meta-schemas where `jsonschema-specifications` is
+installed. Nothing is ever fetched. A supplied document without `$schema` has the dialect of what refers to it.
+
+`$schema` in a subschema without an identifier is allowed by no draft. As validators agree, it says what the keywords
+there and below mean, and does nothing for a JSON pointer that passes through on its way deeper.
 """
 
 from __future__ import annotations
@@ -19,17 +23,20 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from constrain.grammars.errors import InvalidSchemaError
 from constrain.grammars.json_schema.dialect import Dialect, find_dialect
+from constrain.grammars.json_schema.metaschemas import Dialects
+from constrain.grammars.json_schema.resources import Resources
 
 Schema = dict[Any, Any]
 
 
 @dataclass(eq=False, slots=True)
 class Document:
-    """One JSON document. `prefix` stands before the pointers into it: "" for the caller's own."""
+    """One JSON document. `prefix` stands before the pointers into it: "" for the schema itself."""
 
     root: object
     prefix: str = ""
     catalogue: Catalogue | None = None
+    scope: Scope | None = None  # that of the root
 
 
 @dataclass(eq=False, slots=True)
@@ -94,14 +101,26 @@ def escape(name: object) -> str:
 
 
 class References:
-    """Resolves the references of one schema. `root` is the scope of its root."""
+    """Resolves the references of one schema. `root` is the scope of its root.
 
-    def __init__(self, schema: object, dialect: Dialect) -> None:
+    Args:
+        schema: the schema as Python containers.
+        dialect: what it is read as where its `$schema` does not say.
+        resources: the other documents that it may refer to.
+
+    Raises `InvalidSchemaError` where `$schema` or the identifier at the root is malformed.
+    """
+
+    def __init__(self, schema: object, dialect: Dialect, resources: Resources | None = None) -> None:
         self.document = Document(schema)
-        self._scopes: dict[tuple[int, str, int], Scope] = {}
+        self._resources = Resources() if resources is None else resources
+        self._dialects = Dialects(self._resources.lookup)
+        self._scopes: dict[tuple[int, str, Dialect], Scope] = {}
         self._external: dict[str, Scope] = {}
-        self._dynamic: dict[tuple[int, str], dict[str, Target]] = {}
-        self.root = self._root_scope(self.document, "", dialect)
+        self._supplied: dict[tuple[str, Dialect | None], Scope] = {}
+        self._embedded: dict[Dialect, dict[str, Scope]] = {}
+        self._dynamic: dict[tuple[int, str, Dialect], dict[str, Target]] = {}
+        self.root = self._root_scope(self.document, "", self._dialects.of(schema, dialect, ""))
 
     def enter(self, schema: Schema, scope: Scope, pointer: str) -> Scope:
         """The scope of a subschema that stands in `scope`, its own identifier and `$schema` applied.
@@ -121,7 +140,7 @@ class References:
         else:
             uri, fragment = urldefrag(urljoin(scope.base, reference))
             if uri != scope.base:
-                start = self._resource(uri, scope.document)
+                start = self._resource(uri, scope)
         if not fragment:
             return Target(start.root, start, start.pointer)
         fragment = unquote(fragment)
@@ -135,7 +154,7 @@ class References:
 
     def dynamic_anchors(self, scope: Scope) -> dict[str, Target]:
         """The dynamic anchors of the resource of `scope` by name, with `RECURSIVE` for a `$recursiveAnchor`."""
-        key = (id(scope.root), scope.base)
+        key = (id(scope.root), scope.base, scope.dialect)
         found = self._dynamic.get(key)
         if found is None:
             found = {
@@ -159,7 +178,7 @@ class References:
         base = _identified_base(schema, scope.base, dialect, pointer, strict)
         declared = schema.get("$schema")
         if isinstance(declared, str):
-            dialect = find_dialect(declared) or dialect
+            dialect = self._dialects.find(declared) or dialect
         if base is not None:
             return self._scope(base, schema, pointer, dialect, scope.document)
         if dialect is not scope.dialect:
@@ -167,7 +186,7 @@ class References:
         return scope
 
     def _scope(self, base: str, root: object, pointer: str, dialect: Dialect, document: Document) -> Scope:
-        key = (id(root), base, dialect.draft)
+        key = (id(root), base, dialect)
         scope = self._scopes.get(key)
         if scope is None:
             scope = self._scopes[key] = Scope(base, root, pointer, dialect, document)
@@ -176,7 +195,8 @@ class References:
     def _root_scope(self, document: Document, uri: str, dialect: Dialect) -> Scope:
         root, pointer = document.root, document.prefix
         base = _identified_base(root, uri, dialect, pointer, True) if isinstance(root, dict) else None
-        return self._scope(uri if base is None else base, root, pointer, dialect, document)
+        document.scope = self._scope(uri if base is None else base, root, pointer, dialect, document)
+        return document.scope
 
     def _walk(self, fragment: str, start: Scope) -> Target:
         """The target of a JSON pointer (percent-decoded) from the root of `start`."""
@@ -200,18 +220,48 @@ class References:
         if crossed:
             scopes = self._catalogue(start.document).scopes
             for schema in crossed:
-                scope = scopes.get(id(schema), scope)
+                inner = scopes.get(id(schema), scope)
+                if inner.root is schema:
+                    scope = inner
         return Target(at, scope, path)
 
-    def _resource(self, uri: str, document: Document) -> Scope:
-        for place in (document, self.document):
-            scope = self._catalogue(place).resources.get(uri)
-            if scope is not None:
-                return scope
+    def _resource(self, uri: str, scope: Scope) -> Scope:
+        """The scope of the resource that a reference in `scope` calls `uri`."""
+        for place in (scope.document, self.document):
+            found = self._catalogue(place).resources.get(uri)
+            if found is not None:
+                return found
+        if uri in self._resources:
+            return self._supply(uri, scope.dialect)
+        found = self._embedded_in_supplied(scope.dialect).get(uri)
+        if found is not None:
+            return found
         if uri not in self._external:
-            contents, dialect = _metaschema(uri)
+            contents, dialect = _metaschema(uri, self._resources)
             self._external[uri] = self._root_scope(Document(contents, uri + "#"), uri, dialect)
         return self._external[uri]
+
+    def _supply(self, uri: str, referring: Dialect) -> Scope:
+        """The scope of a supplied document. `referring` is the dialect of what refers to it."""
+        contents = self._resources[uri]
+        own = isinstance(contents, dict) and "$schema" in contents
+        key = (uri, None if own else referring)
+        scope = self._supplied.get(key)
+        if scope is None:
+            dialect = self._dialects.of(contents, referring, uri + "#")
+            scope = self._supplied[key] = self._root_scope(Document(contents, uri + "#"), uri, dialect)
+        return scope
+
+    def _embedded_in_supplied(self, referring: Dialect) -> dict[str, Scope]:
+        """The scopes of all identified resources in the supplied documents, the first of each URI."""
+        found = self._embedded.get(referring)
+        if found is None:
+            found = self._embedded[referring] = {}
+            for uri in self._resources:
+                with contextlib.suppress(InvalidSchemaError):  # reported where something refers to this document
+                    for name, scope in self._catalogue(self._supply(uri, referring).document).resources.items():
+                        found.setdefault(name, scope)
+        return found
 
     def _catalogue(self, document: Document) -> Catalogue:
         if document.catalogue is None:
@@ -221,8 +271,8 @@ class References:
     def _build_catalogue(self, document: Document) -> Catalogue:
         catalogue = Catalogue()
         pointers = _Pointers(document)
-        root = self.root if document is self.document else self._root_of(document)
-        stack: list[tuple[object, Scope]] = [(document.root, root)]
+        assert document.scope is not None
+        stack: list[tuple[object, Scope]] = [(document.root, document.scope)]
         while stack:
             schema, scope = stack.pop()
             if not isinstance(schema, dict) or id(schema) in catalogue.scopes:
@@ -237,9 +287,6 @@ class References:
                 catalogue.anchors.setdefault((scope.base, name), Target(schema, scope, pointers.of(schema)))
             stack.extend((subschema, scope) for subschema in subschemas)
         return catalogue
-
-    def _root_of(self, document: Document) -> Scope:
-        return next(scope for scope in self._external.values() if scope.document is document)
 
 
 class Unresolvable(Exception):
@@ -322,20 +369,27 @@ def _anchors_and_subschemas(schema: Schema, dialect: Dialect) -> tuple[list[str]
     return anchors, subschemas
 
 
-def _metaschema(uri: str) -> tuple[object, Dialect]:
+def _metaschema(uri: str, resources: Resources) -> tuple[object, Dialect]:
     """An official meta-schema and its dialect. Raises `Remote` for any other URI."""
     if not uri.partition("://")[2].startswith("json-schema.org/"):
         hint = "" if ":" in uri else "; within the schema a reference starts with '#/'"
-        raise Remote(f"it is another document, {uri!r}, and nothing is fetched: copy that under $defs{hint}")
+        raise Remote(
+            f"it is another document, {uri!r}, and nothing is fetched: pass that in resources= or copy it under $defs"
+            f"{hint}{_similar(uri, list(resources))}"
+        )
     try:
         from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
     except ImportError:
-        raise Remote(f"{uri!r} is an official meta-schema; install jsonschema-specifications to refer to it") from None
+        raise Remote(
+            f"{uri!r} is an official meta-schema; install jsonschema-specifications, or pass it in resources="
+        ) from None
     resource = REGISTRY.get(uri)
     contents = None if resource is None else resource.contents
     dialect = find_dialect(str(contents.get("$schema"))) if isinstance(contents, dict) else None
     if dialect is None:
-        raise Remote(f"{uri!r} is none of the meta-schemas of draft 04 to 2020-12, and nothing is fetched")
+        raise Remote(
+            f"{uri!r} is none of the meta-schemas of draft 04 to 2020-12, and nothing is fetched: pass it in resources="
+        )
     return contents, dialect
 
 

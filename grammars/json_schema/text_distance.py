@@ -46,7 +46,7 @@ PLAIN_SPELLING = spelling_with(range(256))
 def text_distance(
     language: TextLanguage, state: int | None, low: int, high: int | None, spelling: Spelling = PLAIN_SPELLING
 ) -> float:
-    """Bytes, without the closing quote, of a short completion from `state` (None: the start) by low .. high code points.
+    """Bytes, without the closing quote, of a short completion from `state` (None: the start) by low..high code points.
 
     The fewest possible where a search of bounded size finds them, an achievable number above that otherwise; infinite
     when no completion exists.

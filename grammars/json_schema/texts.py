@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from constrain.grammars.formats import format_language
+from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema.normal import StringAlternative
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection, literal_set
@@ -20,7 +20,7 @@ def text_language(alternative: StringAlternative) -> TextLanguage:
     wanted += [language for language in map(format_language, alternative.formats) if language is not None]
     language = intersection(*wanted) if wanted else FREE_TEXT
     excluded = [search_language(p) for p in alternative.not_patterns]
-    excluded += [language for language in map(format_language, alternative.not_formats) if language is not None]
+    excluded += [language for language in map(format_superset, alternative.not_formats) if language is not None]
     if alternative.not_values:
         excluded.append(literal_set(alternative.not_values))
     return difference(language, *excluded) if excluded else language

@@ -68,7 +68,7 @@ class Language(ABC):
 
     @abstractmethod
     def row(self, state: int) -> NDArray[np.int32]:
-        """Successors of `state` for the 256 bytes: int32, shape (256,), read-only. `DEAD` where no completion exists."""
+        """Successors of `state` for the 256 bytes: int32, shape (256,), read-only; `DEAD` without completion."""
 
     @abstractmethod
     def accepting(self, state: int) -> bool:

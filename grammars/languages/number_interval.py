@@ -22,6 +22,8 @@ from itertools import pairwise
 from math import lcm
 
 import numpy as np
+from numpy.typing import NDArray
+
 from constrain.grammars.languages.base import DEAD, Language
 from constrain.grammars.languages.number_constraint import NumberConstraint, common_multiple, decimal_places
 from constrain.grammars.languages.number_exponent import (
@@ -32,7 +34,6 @@ from constrain.grammars.languages.number_exponent import (
     digits_needed,
     exponent_range,
 )
-from numpy.typing import NDArray
 
 LONG_MANTISSA_EXPONENT_LIMIT = 199
 """Largest exponent after an integer part of two or more digits: finite in every parser up to 109 such digits."""

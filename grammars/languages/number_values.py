@@ -13,9 +13,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
+
 from constrain.grammars.languages.base import DEAD, Language
 from constrain.grammars.languages.number_constraint import decimal_places
-from numpy.typing import NDArray
 
 # Tails, one letter each so that a pattern stays a plain string: the end; an integer, which may go on with ".0"; zeros
 # of which one is still missing; zeros at will.

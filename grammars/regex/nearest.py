@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from ..errors import ResourceLimitError
 
-MAX_SEARCH = 100_000
+MAX_SEARCH = 10_000
 """Most nodes one search looks at."""
 
 Node = TypeVar("Node", bound=Hashable)

@@ -7,8 +7,8 @@ that two validators contradict does not count.
 from __future__ import annotations
 
 import pytest
-from constrain.bench import corpus, maskbench
 
+from constrain.bench import corpus, maskbench
 from tests.oracles import FULL, shared
 
 SAMPLE = 150

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+
 from constrain.bench import corpus, maskbench
 from constrain.bench.engines import Refused
 from constrain.bench.report import Report, percentiles, show
 from constrain.bench.tokenizers import Tokenizer
-from rich.console import Console
 
 BYTES = Tokenizer("bytes", 257, lambda: None, lambda text: list(text.encode()), (256,))
 

@@ -1,24 +1,14 @@
 """Schemas written for the engine's law tests, each with values that are valid and values that are not.
 
-Together they use every supported keyword, alone and in the combinations that have broken other engines: siblings of
+Here are single keywords and the combinations that have broken other engines: siblings of
 `anyOf`, open alternatives told apart late, required names nobody declares, shared prefixes of enum members, lengths
 beside patterns, names and strings that need escapes. The verdicts are checked against two validators in `test_cases`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
-
-@dataclass(frozen=True)
-class Case:
-    """A schema, values it admits and values it does not."""
-
-    schema: Any
-    valid: list[Any]
-    invalid: list[Any] = field(default_factory=list)
-
+from tests.engine.case import Case
+from tests.engine.combined_schemas import COMBINED
 
 ADDRESS = {
     "type": "object",
@@ -46,7 +36,7 @@ TREE = {
     },
 }
 
-CASES: dict[str, Case] = {
+BASIC: dict[str, Case] = {
     "anything": Case(True, [None, {}, [], "x", 0, -1.5e-7, {"a": [{"": None}, [1, [2]]]}, "é😀\n"]),
     "empty schema": Case({}, [None, {"k": {"k": []}}, "\\", 1e22]),
     "null": Case({"type": "null"}, [None], [0, "null", {}]),
@@ -430,4 +420,6 @@ CASES: dict[str, Case] = {
         ],
     ),
 }
+
+CASES: dict[str, Case] = BASIC | COMBINED
 """The cases by name."""

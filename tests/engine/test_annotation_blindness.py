@@ -13,7 +13,17 @@ from typing import Any
 import pytest
 
 from tests.engine.schemas import CASES
-from tests.oracles import FULL, VOCABULARIES, Walker, accepts, allowed, compiled
+from tests.oracles import (
+    FULL,
+    SCHEMA_LISTS,
+    SCHEMA_MAPS,
+    SUBSCHEMAS,
+    VOCABULARIES,
+    Walker,
+    accepts,
+    allowed,
+    compiled,
+)
 
 NOISE: dict[str, Any] = {
     "title": 'a "title" with } and \\',
@@ -27,10 +37,6 @@ NOISE: dict[str, Any] = {
     "unheardOf": {"properties": {"a": False}},
 }
 
-_MAPS = ("properties", "$defs", "definitions")
-_LISTS = ("prefixItems", "anyOf", "allOf")
-_SINGLE = ("items", "additionalProperties")
-
 
 def decorate(schema: Any) -> Any:
     """The schema with annotations on every object-valued subschema."""
@@ -38,11 +44,11 @@ def decorate(schema: Any) -> Any:
         return schema
     out: dict[str, Any] = {}
     for key, value in schema.items():
-        if key in _MAPS:
+        if key in SCHEMA_MAPS:
             out[key] = {k: decorate(v) for k, v in value.items()}
-        elif key in _LISTS:
+        elif key in SCHEMA_LISTS and isinstance(value, list):
             out[key] = [decorate(v) for v in value]
-        elif key in _SINGLE:
+        elif key in SUBSCHEMAS:
             out[key] = decorate(value)
         else:
             out[key] = value

@@ -8,6 +8,8 @@ import time
 from typing import Any
 
 import pytest
+
+import constrain
 from constrain.grammars.errors import (
     ConstrainError,
     InvalidSchemaError,
@@ -15,8 +17,6 @@ from constrain.grammars.errors import (
     UnsupportedSchemaError,
     VocabularyError,
 )
-
-import constrain
 from tests.oracles import accepts, attempt, compiled, vocabulary
 
 
@@ -128,6 +128,13 @@ UNSUPPORTED: dict[str, tuple[Any, str, str]] = {
     "dependentRequired": ({"dependentRequired": {"a": ["b"]}}, "", "dependentRequired"),
     "unevaluatedProperties": ({"unevaluatedProperties": False}, "", "unevaluatedProperties"),
     "format": ({"type": "string", "format": "date-time"}, "", "format"),
+    "pattern": ({"items": {"pattern": r"^(a|b)\1$"}}, "/items", "pattern"),
+    "a pattern of names": (
+        {"patternProperties": {r"^(a|b)\1$": {"type": "null"}}, "additionalProperties": False},
+        "",
+        "patternProperties",
+    ),
+    "pattern under a negation": ({"not": {"type": "string", "pattern": r"^(a|b)\1$"}}, "/not", "pattern"),
 }
 
 
@@ -146,6 +153,9 @@ def test_a_keyword_is_enforced_or_refused_by_name(name: str) -> None:
         "dependentRequired": '{"a":1}',
         "unevaluatedProperties": '{"a":1}',
         "format": '"yesterday"',
+        "pattern": '["ab"]',
+        "a pattern of names": '{"aa":1}',
+        "pattern under a negation": '"aa"',
     }[name]
     made = attempt(schema)
     if made.error is None:

@@ -12,7 +12,18 @@ import constrain
 from tests.engine.schemas import CASES
 from tests.oracles import VOCABULARIES, Walker, allowed, compiled, vocabulary
 
-NAMES = ["open object", "anyOf open objects, discriminator late", "pattern and length", "recursive tree"]
+NAMES = [
+    "open object",
+    "anyOf open objects, discriminator late",
+    "pattern and length",
+    "recursive tree",
+    "oneOf open objects, discriminator late",
+    "patternProperties overlap",
+    "unevaluatedProperties with if",
+    "unique items of a tuple",
+    "formats of one object",
+    "recursion through not",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import constrain
 from constrain.grammars.errors import (
     ConstrainError,
     InvalidSchemaError,
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
 )
-
-import constrain
 from tests.oracles import ANNOTATIONS, SHARED, SUPPORTED_KEYWORDS, engine_agrees, finite, vocabulary
 
 SUITE = SHARED / "data" / "json-schema-test-suite"

@@ -10,10 +10,10 @@ import json
 import random
 from typing import Any
 
-from constrain.grammars.errors import UnsatisfiableSchemaError
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
+from constrain.grammars.errors import UnsatisfiableSchemaError
 from tests.oracles import (
     FULL,
     Walker,

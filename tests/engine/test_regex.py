@@ -8,14 +8,14 @@ import re
 
 import numpy as np
 import pytest
+
+import constrain
 from constrain.grammars.errors import (
     ConstrainError,
     InvalidSchemaError,
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
 )
-
-import constrain
 from tests.oracles import VOCABULARIES, Walker, accepts, allowed, brute_force, vocabulary
 
 # Patterns that mean the same to ECMA-262 and to Python on texts over the alphabet below.

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.schemas import CASES, Case
+from tests.engine.case import Case
+from tests.engine.schemas import CASES
 from tests.oracles import FULL, VOCABULARIES, accepts, allowed, compiled, tokenise
 
 ROUNDS = 20 if FULL else 2

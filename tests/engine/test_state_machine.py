@@ -25,6 +25,12 @@ NAMES = [
     "recursive tree",
     "enum of everything",
     "multiple of decimal",
+    "oneOf open objects, discriminator late",
+    "names of a finite pattern run out",
+    "two contains",
+    "unique items of a tuple",
+    "formats of one object",
+    "recursion through dependencies and items",
 ]
 
 
@@ -122,7 +128,7 @@ class MatcherMachine(RuleBasedStateMachine):
 
 
 MatcherMachine.TestCase.settings = settings(
-    max_examples=400 if FULL else 50,
+    max_examples=400 if FULL else 70,
     stateful_step_count=60 if FULL else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from constrain.grammars.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
 
 import constrain
+from constrain.grammars.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
 from tests.oracles import accepts, vocabulary
 
 D4 = "http://json-schema.org/draft-04/schema#"

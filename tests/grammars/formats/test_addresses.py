@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 
-from constrain.grammars.formats import format_language
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from constrain.grammars.formats import format_language
 
 from .texts import has
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, timedelta, timezone
 
-from constrain.grammars.formats import format_language
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from constrain.grammars.formats import format_language
 
 from .texts import has
 

@@ -9,6 +9,7 @@ import unicodedata
 
 import jsonschema_rs
 import pytest
+
 from constrain.grammars.formats import KNOWN_FORMATS, NARROWINGS, format_language, format_superset
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.text import FREE_TEXT, difference

@@ -6,12 +6,13 @@ import random
 import unicodedata
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from constrain.grammars.formats import format_language
 from constrain.grammars.formats.hosts import MAX_LABEL
 from constrain.grammars.formats.idn import PRICES, SURCHARGE
 from constrain.grammars.formats.idna_classes import classes
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ...oracles import FULL
 from .texts import has, words

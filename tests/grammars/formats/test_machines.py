@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+
 from constrain.grammars.formats import format_language
 from constrain.grammars.formats.machine import Machine, MachineLanguage
 from constrain.grammars.regex import PatternError, parse

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from constrain.grammars.languages.base import DEAD, TextLanguage
 
 SUITE = Path(__file__).resolve().parents[3] / ".." / "shared" / "data" / "json-schema-test-suite"

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema.ir import (
     ANY_TYPE,
@@ -20,7 +21,6 @@ from constrain.grammars.json_schema.ir import (
     Subschema,
 )
 from constrain.grammars.json_schema.load import load
-
 from tests.grammars.json_schema.ir_validator import is_valid
 
 DRAFT_04 = "http://json-schema.org/draft-04/schema#"
@@ -531,6 +531,116 @@ def test_vacuous_keywords_are_not_refused(schema: dict[str, object]) -> None:
 def test_subschemas_about_excluded_types_are_not_loaded() -> None:
     schema = {"type": "string", "properties": {"a": {"$ref": "#/nowhere"}}, "items": {"type": 5}, "prefixItems": [{}]}
     assert len(load(schema).subschemas) == 1
+
+
+BACKREFERENCE = r"^(a|b)\1$"
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "keyword"),
+    [
+        ({"properties": {"p": {"pattern": BACKREFERENCE}}}, "/properties/p", "pattern"),
+        ({"patternProperties": {"^c": {}, BACKREFERENCE: {}}}, "", "patternProperties"),
+        ({"type": ["integer", "string"], "pattern": BACKREFERENCE}, "", "pattern"),
+    ],
+)
+def test_patterns_that_no_automaton_matches_are_refused(schema: object, pointer: str, keyword: str) -> None:
+    with pytest.raises(UnsupportedSchemaError, match="backreference") as caught:
+        load(schema)
+    assert (caught.value.pointer, caught.value.keyword) == (pointer, keyword)
+
+
+@pytest.mark.parametrize(
+    "schema", [{"pattern": "("}, {"type": "null", "pattern": "("}, {"patternProperties": {"(": {}}}]
+)
+def test_patterns_that_are_malformed_are_refused(schema: dict[str, object]) -> None:
+    policy: Any
+    for policy in ("error", "warn"):
+        with pytest.raises(InvalidSchemaError, match="unterminated group"):
+            load({"additionalProperties": False, **schema}, on_unsupported=policy)
+
+
+def test_patterns_with_groups_nested_too_deeply_are_refused_at_their_place() -> None:
+    pattern = "(" * 1_000 + ")" * 1_000
+    for keyword, schema in (
+        ("pattern", {"pattern": pattern}),
+        ("patternProperties", {"patternProperties": {pattern: {}}}),
+    ):
+        with pytest.raises(ResourceLimitError) as caught:
+            load({"items": schema})
+        assert (caught.value.pointer, caught.value.keyword) == ("/items", keyword)
+
+
+def test_a_pattern_about_an_excluded_type_is_not_refused() -> None:
+    for schema in ({"type": "integer"}, {"enum": [1, None]}):
+        assert load({**schema, "pattern": BACKREFERENCE}).unenforced == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "keywords", "valid", "invalid"),
+    [
+        (
+            {"properties": {"a": {"pattern": BACKREFERENCE, "maxLength": 3}, "b": {"pattern": "^x"}}},
+            ["pattern"],
+            [{"a": "aa"}, {"a": "ab"}, {"b": "xy"}],
+            [{"a": "long"}, {"b": "y"}],
+        ),
+        (
+            {"patternProperties": {BACKREFERENCE: {"type": "null"}, "^c": {"type": "null"}}},
+            ["patternProperties"],
+            [{"aa": 1}, {"c": None}],
+            [{"c": 1}],
+        ),
+        (
+            {"patternProperties": {BACKREFERENCE: {}, "^c": {"type": "null"}}, "additionalProperties": False},
+            ["patternProperties", "additionalProperties"],
+            [{"aa": 1}, {"c": None}],
+            [{"c": 1}],
+        ),
+        (
+            {"additionalProperties": False, "patternProperties": {BACKREFERENCE: {}}},
+            ["additionalProperties", "patternProperties"],
+            [{"aa": 1}],
+            [],
+        ),
+        ({"not": {"pattern": BACKREFERENCE}}, ["pattern", "not"], ["ab", 1], []),
+        ({"not": {"type": "integer", "pattern": BACKREFERENCE}}, [], ["aa"], [1]),
+        ({"not": {"patternProperties": {BACKREFERENCE: False}}}, ["patternProperties", "not"], [{"aa": 1}], []),
+        ({"oneOf": [{"pattern": BACKREFERENCE}, {"maxLength": 2}]}, ["pattern", "oneOf"], ["ab", "abc"], []),
+        (
+            {"if": {"pattern": BACKREFERENCE}, "then": {"maxLength": 1}, "maxLength": 9},
+            ["pattern", "if"],
+            ["ab", "abc"],
+            ["0123456789"],
+        ),
+        (
+            {"allOf": [{"patternProperties": {BACKREFERENCE: {}}}], "unevaluatedProperties": False},
+            ["patternProperties", "unevaluatedProperties"],
+            [{"aa": 1}],
+            [],
+        ),
+        (
+            {"patternProperties": {BACKREFERENCE: {}}, "unevaluatedProperties": False},
+            ["patternProperties", "unevaluatedProperties"],
+            [{"aa": 1}],
+            [],
+        ),
+    ],
+)
+def test_only_patterns_that_no_automaton_matches_are_left_out(
+    schema: object, keywords: list[str], valid: list[object], invalid: list[object]
+) -> None:
+    document = load(schema, on_unsupported="warn")
+    assert [entry.keyword for entry in document.unenforced] == keywords
+    for value in valid:
+        assert is_valid(document, value), value
+    for value in invalid:
+        assert not is_valid(document, value), value
+
+
+def test_objects_with_a_pattern_that_is_left_out_are_not_closed() -> None:
+    schema = {"properties": {"k": {}}, "patternProperties": {BACKREFERENCE: {}, "^c": {}}}
+    assert is_valid(load(schema, on_unsupported="warn", closed_objects=True), {"k": 1, "aa": 1})
 
 
 def test_unknown_formats_are_listed_and_not_refused() -> None:

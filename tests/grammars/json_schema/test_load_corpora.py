@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
 from constrain.grammars.json_schema.dialect import Dialect, find_dialect
 from constrain.grammars.json_schema.load import load
 from constrain.grammars.json_schema.references import References, Unresolvable
-
 from tests.grammars.json_schema.ir_validator import is_valid
 
 SHARED = Path(__file__).resolve().parents[3] / ".." / "shared"

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 import pytest
-from constrain.grammars.errors import InvalidSchemaError
-from constrain.grammars.json_schema.load import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from constrain.grammars.errors import InvalidSchemaError
+from constrain.grammars.json_schema.load import load
 from tests.grammars.json_schema.ir_validator import is_valid
 
 DRAFTS = {

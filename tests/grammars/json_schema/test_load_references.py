@@ -6,13 +6,13 @@ import sys
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.load import load
 from constrain.grammars.json_schema.references import escape
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.grammars.json_schema.ir_validator import is_valid
 
 DRAFT_04 = "http://json-schema.org/draft-04/schema#"

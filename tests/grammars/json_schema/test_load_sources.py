@@ -8,12 +8,12 @@ from enum import Enum
 from fractions import Fraction
 
 import pytest
-from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError
-from constrain.grammars.json_schema.load import load
-from constrain.grammars.json_schema.values import exact_number, exact_value, identity
 from hypothesis import given
 from hypothesis import strategies as st
 
+from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError
+from constrain.grammars.json_schema.load import load
+from constrain.grammars.json_schema.values import exact_number, exact_value, identity
 from tests.grammars.json_schema.ir_validator import is_valid, same
 
 SCHEMA = {"type": "object", "properties": {"é": {"enum": ["ü", 1.25, None]}}, "required": ["é"]}

@@ -13,6 +13,9 @@ from random import Random
 import jsonschema
 import jsonschema_rs
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
 from constrain.grammars.languages.base import DEAD, Language
 from constrain.grammars.languages.number import (
     INTEGER,
@@ -25,8 +28,6 @@ from constrain.grammars.languages.number import (
 from constrain.grammars.languages.number_constraint import decimal_places
 from constrain.grammars.languages.number_interval import IntervalLanguage
 from constrain.grammars.languages.number_values import plain_decimal
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
 F = Fraction
 TEXT = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?)([0-9]+))?")

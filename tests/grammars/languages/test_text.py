@@ -6,12 +6,13 @@ import itertools
 import pickle
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.languages.base import ALL_LENGTHS, LengthSet, TextLanguage
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection, literal_set
 from constrain.grammars.regex import nearest, search_language
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ..regex import oracles
 from ..regex.test_languages import check_contract

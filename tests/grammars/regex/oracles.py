@@ -16,8 +16,9 @@ from pathlib import Path
 
 import jsonschema_rs
 import numpy as np
-from constrain.grammars.languages.base import TextLanguage
 from hypothesis import strategies as st
+
+from constrain.grammars.languages.base import TextLanguage
 
 NODE = shutil.which("node")
 CORPUS = Path(__file__).resolve().parents[3] / ".." / "shared" / "data" / "maskbench-dev.jsonl.xz"

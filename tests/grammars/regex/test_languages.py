@@ -10,11 +10,12 @@ import threading
 
 import jsonschema_rs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.regex import PatternError, full_language, search_language, utf8
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from . import oracles
 

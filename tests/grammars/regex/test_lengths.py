@@ -6,6 +6,9 @@ import itertools
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.languages.base import LengthSet
 from constrain.grammars.regex import full_language, graph_lengths, lengths, nearest, parse
@@ -13,8 +16,6 @@ from constrain.grammars.regex.classes import CodePoints
 from constrain.grammars.regex.covers import Covers
 from constrain.grammars.regex.terms import Terms
 from constrain.grammars.regex.utf8 import CodePointLanguage
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from . import oracles
 

@@ -10,12 +10,13 @@ import re
 
 import jsonschema_rs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection
 from constrain.grammars.regex import full_language, nearest, search_language
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from . import oracles
 from .test_languages import SHORT_TEXTS, check_contract, texts

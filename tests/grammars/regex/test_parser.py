@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.regex import PatternError, full_language, parse, search_language
 from constrain.grammars.regex.parser import MAX_NESTING

@@ -7,6 +7,9 @@ import pickle
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection, literal_set
 from constrain.grammars.regex import (
     as_class_repeat,
@@ -17,8 +20,6 @@ from constrain.grammars.regex import (
     split_length,
 )
 from constrain.grammars.regex.classes import DOT, EVERY, SPACE, WORD, CodePoints
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from . import oracles
 from .test_languages import SHORT_TEXTS
