@@ -37,7 +37,8 @@ from constrain.testing.schema_generator import SchemaGenerator
 from constrain.testing.spelling import random_style, spell
 from constrain.testing.validator import BACKENDS, Backend, CannotJudge, Validator, draft_of
 
-PAIRS_PER_SCHEMA = 8
+PAIRS_PER_SCHEMA = 12
+_DIFFERENCES = 50  # of the validators from each other, kept
 _DRAFTS = ("2020-12", "2020-12", "2020-12", "07", "2019-09", "06", "04")
 
 
@@ -53,7 +54,9 @@ class Tally:
         valid: how many of the pairs are valid.
         undecided: values that neither validator could judge.
         single: values that only one validator could judge.
-        validators_differ: values on which the validators differ from each other.
+        validators_differ: values on which the validators differ from each other; the first of them are kept as
+            `differences`.
+        stopped: texts on which the engine raised one of its named errors, by error and keyword.
         disagreements: where the engine differs from a validator that the other one does not contradict, reduced.
         split: where the validators differ and the engine sides with Python's, reduced.
     """
@@ -67,6 +70,8 @@ class Tally:
     undecided: int = 0
     single: int = 0
     validators_differ: int = 0
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    stopped: collections.Counter[str] = field(default_factory=collections.Counter)
     disagreements: dict[str, dict[str, Any]] = field(default_factory=dict)
     split: dict[str, dict[str, Any]] = field(default_factory=dict)
     seconds: float = 0.0
@@ -83,7 +88,9 @@ class Tally:
             "near_misses": self.near_misses,
             "undecided": self.undecided,
             "judged_by_one_validator": self.single,
+            "stopped": dict(self.stopped.most_common()),
             "validators_differ": self.validators_differ,
+            "differences": self.differences,
             "wrong": sum(entry["count"] for entry in self.disagreements.values()),
             "disagreements": _most_frequent_first(self.disagreements),
             "split": _most_frequent_first(self.split),
@@ -160,7 +167,7 @@ class Sweep:
         except constrain.UnsatisfiableSchemaError:
             start = None  # it has a witness: every valid value is a disagreement
         except constrain.ConstrainError as error:
-            self.tally.refused[f"{type(error).__name__} {getattr(error, 'keyword', '')}".strip()] += 1
+            self.tally.refused[_named(error)] += 1
             return
         except Exception as error:
             found.append(_Found("", problem=f"raised {type(error).__name__}: {error}"))
@@ -201,12 +208,17 @@ class Sweep:
         tally.single += rust is None or pure is None
         differ = rust is not None and pure is not None and rust != pure
         tally.validators_differ += differ
+        if differ and len(tally.differences) < _DIFFERENCES:
+            tally.differences.append({"schema": judge.schema, "text": text, "jsonschema-rs": rust, "jsonschema": pure})
         expected = bool(pure if rust is None else rust)
         try:
             accepted = False
             if start is not None:
                 matcher = start.fork()
                 accepted = bool(matcher.accept_bytes(text.encode()) and matcher.is_accepting)
+        except constrain.ConstrainError as error:
+            tally.stopped[_named(error)] += 1
+            return expected
         except Exception as error:
             found.append(_Found(text, problem=f"raised {type(error).__name__}: {error}"))
             return expected
@@ -233,6 +245,10 @@ class Sweep:
         entries.setdefault(key, {"count": 0, **entry})["count"] += 1
 
 
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__} {getattr(error, 'keyword', '')}".strip()
+
+
 @dataclass(frozen=True)
 class _Found:
     """A wrong verdict on a text, by a validator's word, or a problem: an exception of the engine."""
@@ -247,6 +263,7 @@ class _Judge:
     """Both validators' verdicts under a schema; None where one cannot judge."""
 
     def __init__(self, schema: Any) -> None:
+        self.schema = schema
         self.draft_4 = draft_of(schema) == 4
         self._validators: dict[Backend, Validator] = {}
         for backend in BACKENDS:
@@ -319,6 +336,9 @@ def _show(results: dict[str, Any], console: Console) -> None:
         console.print(f"{refused:,} schemas refused: {listed}")
     for schema in timeouts:
         console.print(Text(f"  too slow: {json.dumps(schema, ensure_ascii=False)[:600]}"), soft_wrap=True)
+    if results["stopped"]:
+        listed = ", ".join(f"{name} {count}" for name, count in results["stopped"].items())
+        console.print(f"{sum(results['stopped'].values()):,} texts stopped by a named limit: {listed}")
     console.print(
         f"the validators differ on {results['validators_differ']:,}; {results['judged_by_one_validator']:,} judged by "
         f"one of them, {results['undecided']:,} by none"

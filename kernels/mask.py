@@ -140,7 +140,7 @@ B_CONTENT, B_CONTENTS, B_ROW, B_ENDS, B_END_COUNT, B_NODES, B_NODE_COUNT, B_PAIR
 )
 TABLE_WIDTH = 10
 _SMALL = 24  # subtrees below this size are walked: their table would cost more than it saves
-_FEW = 8  # subtrees up to this size are walked without looking for a shortcut
+_FEW = 48  # subtrees up to this size are walked without looking for a shortcut
 _NO_LIMIT = 1 << 40
 REFUSED, REDO = -3, -4
 _20 = (1 << 20) - 1

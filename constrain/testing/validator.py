@@ -1,15 +1,17 @@
 """One independent verdict on a value, from the most trustworthy validator that is installed.
 
 jsonschema-rs with formats asserted passes all but one required test per draft of the official suite, and its decimal
-arithmetic is exact, so it is preferred. Python's `jsonschema` is the alternative, with its known faults put right:
-patterns by Python's `re`, binary `multipleOf`, the empty pattern in `patternProperties`, equality of numbers and
-booleans, formats that pass unread. What neither can decide raises `CannotJudge`; nothing is guessed.
+arithmetic is exact, so it is preferred, except for patterns with `\\b`, which it reads in the Unicode way. Python's
+`jsonschema` is the alternative, with its known faults put right: patterns by Python's `re`, binary `multipleOf`, the
+empty pattern in `patternProperties`, equality of numbers and booleans, formats that pass unread. What neither can
+decide raises `CannotJudge`; nothing is guessed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import lru_cache
@@ -127,6 +129,22 @@ def _pointer(path: Any) -> str:
 
 # --- jsonschema-rs
 
+_WORD_BOUNDARY = re.compile(r"\\[bB]")
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """All patterns in a schema, and what looks like one."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        if isinstance(schema.get("patternProperties"), dict):
+            yield from schema["patternProperties"]
+        for part in schema.values():
+            yield from _patterns(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _patterns(part)
+
 
 def _decimals(value: Any) -> Any:
     """The value with every float as the decimal that its `repr` writes: as floats, 1e300 and 10**300 would differ."""
@@ -159,6 +177,8 @@ def _build_rust(schema: Any) -> tuple[Callable[[Any], bool], Callable[[Any], Ite
     if jsonschema_rs is None:
         raise CannotJudge("jsonschema-rs is not installed")
     draft = draft_of(schema)
+    if any(_WORD_BOUNDARY.search(pattern) for pattern in _patterns(schema)):
+        raise CannotJudge("jsonschema-rs takes letters of all scripts for word characters at \\b")
     # It knows a format only from the draft on that defines it.
     newer = {name: _format_of_2020(name) for name, since in FORMATS_SINCE.items() if since > draft}
     build = getattr(jsonschema_rs, _CLASS_NAMES[draft])

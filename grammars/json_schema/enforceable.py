@@ -12,6 +12,7 @@ from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import Items
 from constrain.grammars.json_schema.members import Members, Variant, as_names
 from constrain.grammars.json_schema.normal import NormalForm, Variable
+from constrain.grammars.json_schema.texts import text_language
 
 MAX_VARIABLES = 5_000
 """Parts of a schema that are looked at; the rest is left until generation gets there."""
@@ -33,6 +34,12 @@ def _is_delicate(s: Subschema) -> bool:
 
 def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     """Raise what lowering the whole schema would raise: `UnsupportedSchemaError` or `ResourceLimitError`."""
+    for index, s in enumerate(document.subschemas):
+        if (s.pattern is not None or s.format is not None) and (s.min_length or s.max_length is not None):
+            for text in forms.strings(forms.variable((index,))):
+                language = text_language(text)
+                if language.start:
+                    language.lengths(language.start)
     if not any(map(_is_delicate, document.subschemas)):
         return
     todo: list[Variable] = [forms.root]

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from ..errors import ResourceLimitError
 from ..regex import lengths as length_sets
+from ..regex import utf8
 from ..regex.classes import EVERY, LAST, CodePoints
 from ..regex.graph_lengths import GraphLengths
 from ..regex.nearest import Nearest
 from ..regex.shapes import texts_over
-from ..regex.utf8 import MAX_ROWS, ClassRepeat, CodePointLanguage, Segments
+from ..regex.utf8 import ClassRepeat, CodePointLanguage, Segments
 from .base import ALL_LENGTHS, DEAD, LengthSet, TextLanguage
 
 _ZEROS = np.zeros(256, dtype=np.int32)
@@ -315,10 +316,13 @@ class _Product(TextLanguage):
         with self._lock:
             row = self._rows[state]
             if row is None:
-                if self._built >= MAX_ROWS:
-                    raise ResourceLimitError(
-                        "", "pattern", f"more than {MAX_ROWS} states of a combination were visited", f"rows {MAX_ROWS}"
-                    )
+                if len(self._rows) > utf8.MAX_STATES:
+                    limit = utf8.MAX_STATES
+                    reason = f"more than {limit} states of a combination were visited"
+                    raise ResourceLimitError("", "pattern", reason, f"states {limit}")
+                if self._built >= utf8.MAX_ROWS:  # built again when asked for
+                    self._rows = [self._rows[0], *[None] * (len(self._rows) - 1)]
+                    self._built = 0
                 onward = self._by_byte(self._tuples[state])
                 targets = {at: self._state(at) for at in dict.fromkeys(onward)}
                 row = np.array([targets[at] for at in onward], dtype=np.int32)

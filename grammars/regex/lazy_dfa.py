@@ -3,7 +3,7 @@
 A state is a set of terms (see `terms`), what remains to be matched, plus what stands before when a condition asks for
 it. Its row is built when first looked at: the terms' linear forms are cut into ranges of code points, and each
 range's terms are the next state. A pattern that would need a million states costs nothing until they are visited, and
-one that visits more than `utf8.MAX_ROWS` is refused there and then.
+one that visits more than `utf8.MAX_STATES` is refused there and then.
 
 A search, as JSON Schema's `pattern` asks for, is the pattern between two free texts, once per pattern; anchors are
 resolved for the four ways a match can lie in the text (at its start or not, at its end or not). As soon as a match is

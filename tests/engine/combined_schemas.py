@@ -287,6 +287,17 @@ COMBINED: dict[str, Case] = {
         [{}, {"a": 1, "b": 2}, {"b": 1, "c": ""}, {"c": 1}],
         [{"a": 1}, {"b": 1}, {"b": 1, "c": 1}, {"z": 1}],
     ),
+    "tuples and definitions of draft 07": Case(
+        {
+            "$schema": D7,
+            "definitions": {"flag": {"type": "boolean"}},
+            "type": "array",
+            "items": [{"type": "integer"}, {"$ref": "#/definitions/flag"}],
+            "additionalItems": {"oneOf": [{"$ref": "#/definitions/flag"}, {"enum": [None, True]}]},
+        },
+        [[], [1], [1, True], [1, False, False, None]],
+        [[True], [1, None], [1, True, True], [1, True, 1], {}],
+    ),
     # names by pattern
     "patternProperties overlap": Case(
         {

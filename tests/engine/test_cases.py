@@ -29,7 +29,7 @@ if (SHARED / "cases" / "schema-cases.json").exists():
 
 
 def test_the_cases_use_every_keyword() -> None:
-    assert SUPPORTED_KEYWORDS <= set().union(*(used_keywords(case.schema) for case in CASES.values()))
+    assert set().union(*(used_keywords(case.schema) for case in CASES.values())) >= SUPPORTED_KEYWORDS
 
 
 @pytest.mark.parametrize("name", CASES)

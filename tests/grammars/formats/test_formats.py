@@ -15,7 +15,7 @@ from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.text import FREE_TEXT, difference
 
 from ...oracles import FULL
-from .texts import DRAFTS, has, mutated, suite, words
+from .texts import DRAFTS, has, mutated, narrowed, suite, words
 
 COUNT = 1500 if FULL else 250
 
@@ -24,14 +24,6 @@ def language_of(name: str, draft: int = 2020) -> TextLanguage:
     found = format_language(name, draft)
     assert found is not None
     return found
-
-
-def narrowed(name: str, text: str) -> bool:
-    """Whether a text of the suite falls under a narrowing of host names."""
-    labels = text.translate({0x3002: ".", 0xFF0E: ".", 0xFF61: "."}).split(".")
-    if any(label.startswith("xn--") for label in labels):
-        return name in ("hostname", "idn-hostname")
-    return name == "idn-hostname" and any(len(label) > 17 and not label.isascii() for label in labels)
 
 
 @pytest.mark.parametrize("draft", DRAFTS.values())

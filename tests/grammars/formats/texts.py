@@ -54,6 +54,14 @@ def suite() -> tuple[Case, ...]:
     return tuple(found)
 
 
+def narrowed(name: str, text: str) -> bool:
+    """Whether a text of the suite falls under a narrowing of host names."""
+    labels = text.translate({0x3002: ".", 0xFF0E: ".", 0xFF61: "."}).split(".")
+    if any(label.startswith("xn--") for label in labels):
+        return name in ("hostname", "idn-hostname")
+    return name == "idn-hostname" and any(len(label) > 17 and not label.isascii() for label in labels)
+
+
 def has(language: TextLanguage, text: str) -> bool:
     """Whether a language has a text; never one with a lone surrogate."""
     return language.matches(text.encode("utf-8", "surrogatepass"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from fractions import Fraction
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -162,6 +165,50 @@ def test_a_misplaced_property_named_id_is_no_identifier() -> None:
     load({"$schema": DRAFT_04, "properties": {"a": {"id": {"type": "integer"}}}})
 
 
+KEYWORDS_THAT_TELL_DRAFTS: list[tuple[dict[str, Any], Any]] = [
+    ({"type": "integer"}, 1.0),
+    ({"const": 1}, 2),
+    ({"prefixItems": [{"type": "string"}]}, [1]),
+    ({"dependentRequired": {"a": ["b"]}}, {"a": 1}),
+]
+BETWEEN_DRAFTS = [
+    (DRAFT_2020_12, DRAFT_04),
+    (DRAFT_2020_12, DRAFT_07),
+    (DRAFT_2020_12, DRAFT_2019_09),
+    (DRAFT_2019_09, DRAFT_2020_12),
+    (DRAFT_07, DRAFT_2020_12),
+    (DRAFT_07, DRAFT_04),
+    (DRAFT_04, DRAFT_2020_12),
+]
+
+
+@pytest.mark.parametrize(("outer", "inner"), BETWEEN_DRAFTS)
+@pytest.mark.parametrize("place", ["in place", "a member", "a pointer through it"])
+def test_a_dialect_without_an_identifier_does_what_validators_agree_on(outer: str, inner: str, place: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema_rs = pytest.importorskip("jsonschema_rs")
+    for keywords, value in KEYWORDS_THAT_TELL_DRAFTS:
+        schema: dict[str, Any] = {"$schema": outer}
+        if place == "in place":
+            schema["allOf"] = [{"$schema": inner, **keywords}]
+        elif place == "a member":
+            schema["properties"] = {"p": {"$schema": inner, "properties": {"q": keywords}}}
+            value = {"p": {"q": value}}
+        else:
+            schema["properties"] = {"p": {"$ref": "#/definitions/d/properties/q"}}
+            schema["definitions"] = {"d": {"$schema": inner, "properties": {"q": keywords}}}
+            value = {"p": value}
+        expected = jsonschema_rs.is_valid(schema, value)
+        assert jsonschema.validators.validator_for(schema)(schema).is_valid(value) == expected
+        assert is_valid(load(schema), json.loads(json.dumps(value), parse_float=Fraction)) == expected, keywords
+
+
+def test_a_dialect_with_an_identifier_holds_below_it() -> None:
+    inner = {"$id": "http://x/i", "$schema": DRAFT_2019_09, "properties": {"q": {"prefixItems": [False]}}}
+    document = load({"$ref": "#/$defs/i/properties/q", "$defs": {"i": inner}})
+    assert is_valid(document, [1])
+
+
 def test_pointers_cross_inner_identifiers() -> None:
     schema: dict[str, object] = {
         "$id": "http://x/root.json",
@@ -220,6 +267,7 @@ def test_remote_references_are_unsupported(reference: str) -> None:
     schema = {"properties": {"p": {"$ref": reference}}}
     with pytest.raises(UnsupportedSchemaError, match="nothing is fetched") as caught:
         load(schema)
+    assert "resources=" in caught.value.reason
     assert (caught.value.pointer, caught.value.keyword) == ("/properties/p", "$ref")
     document = load(schema, on_unsupported="warn")
     assert [(entry.pointer, entry.keyword) for entry in document.unenforced] == [("/properties/p", "$ref")]

@@ -6,6 +6,7 @@ import itertools
 import os
 import pickle
 import random
+import re
 import threading
 
 import jsonschema_rs
@@ -225,7 +226,7 @@ def test_states_come_only_when_visited() -> None:
 
 
 def test_the_limit_on_states_is_met_when_visited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(utf8, "MAX_ROWS", 500)
+    monkeypatch.setattr(utf8, "MAX_STATES", 500)
     language = full_language("(?:x[ab]*a[ab]{20}y|.)*")
     rng = random.Random(0)
     text = bytes(ord(rng.choice("ab" * 20 + "xy")) for _ in range(10_000))
@@ -233,6 +234,20 @@ def test_the_limit_on_states_is_met_when_visited(monkeypatch: pytest.MonkeyPatch
         language.run(text)
     assert "500" in caught.value.limit
     assert language.matches(text[:40])
+
+
+def test_rows_are_dropped_and_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A language that visits more states than it keeps rows for goes on, and answers as before."""
+    pattern = "x[ab]*a[ab]{12}y"
+    texts = ["".join(t) for t in itertools.product("ab", repeat=7)]
+    words = [f"x{first}{second}y".encode() for first, second in zip(texts, reversed(texts), strict=True)]
+    expected = [re.fullmatch(pattern, word.decode()) is not None for word in words]
+    assert True in expected
+    assert False in expected
+    monkeypatch.setattr(utf8, "MAX_ROWS", 50)
+    language = full_language(pattern)
+    for _ in range(2):
+        assert [language.matches(word) for word in words] == expected
 
 
 def test_counts_beyond_memory() -> None:
