@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import constrain
 from constrain.bench.tokenizers import Tokenizer
+from constrain.grammars.json_schema.load import load
 
 
 class Refused(Exception):
@@ -108,7 +109,35 @@ class ConstrainEngine:
         return _ConstrainCompiled(compiled, self.row, self.eos)
 
 
-ENGINES: dict[str, Callable[[Tokenizer], Engine]] = {"constrain": ConstrainEngine}
+class ConstrainCoreEngine(ConstrainEngine):
+    """This library on schemas without formats, patterns for names, negation, conditions and their like.
+
+    What those keywords cost is seen by comparing it with the whole.
+    """
+
+    name = "constrain-core"
+
+    def compile(self, schema: Any) -> _ConstrainCompiled:
+        try:
+            load(schema, not_yet=_BEYOND_CORE)
+        except constrain.UnsupportedSchemaError as error:
+            raise Refused("unsupported", error.keyword, error.pointer, error.reason) from error
+        except constrain.ConstrainError:
+            pass  # reported by the compiler
+        return super().compile(schema)
+
+
+_BEYOND_CORE = frozenset(
+    (
+        "contains", "dependencies", "dependentRequired", "dependentSchemas", "format", "if", "not", "oneOf",
+        "patternProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "uniqueItems",
+    )
+)  # fmt: skip
+
+ENGINES: dict[str, Callable[[Tokenizer], Engine]] = {
+    "constrain": ConstrainEngine,
+    "constrain-core": ConstrainCoreEngine,
+}
 """Engines by the name that the command line takes."""
 
 

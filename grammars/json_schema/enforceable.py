@@ -6,7 +6,7 @@ possible only with some keywords; where one of those occurs, everything reachabl
 
 from __future__ import annotations
 
-from constrain.grammars.errors import UnsupportedSchemaError
+from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import Items
@@ -36,10 +36,14 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     """Raise what lowering the whole schema would raise: `UnsupportedSchemaError` or `ResourceLimitError`."""
     for index, s in enumerate(document.subschemas):
         if (s.pattern is not None or s.format is not None) and (s.min_length or s.max_length is not None):
-            for text in forms.strings(forms.variable((index,))):
-                language = text_language(text)
-                if language.start:
-                    language.lengths(language.start)
+            try:
+                for text in forms.strings(forms.variable((index,))):
+                    language = text_language(text)
+                    if language.start:
+                        language.lengths(language.start)
+            except ResourceLimitError as error:
+                keyword = "pattern" if s.pattern is not None else "format"
+                raise ResourceLimitError(s.pointer, keyword, error.reason, error.limit) from None
     if not any(map(_is_delicate, document.subschemas)):
         return
     todo: list[Variable] = [forms.root]
