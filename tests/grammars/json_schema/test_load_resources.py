@@ -355,7 +355,7 @@ def test_warnings_name_the_document() -> None:
 
 def test_grammars_with_documents_are_values() -> None:
     """They equal the grammar of the same schema in one document, and survive pickling."""
-    document = {"type": "array", "items": {"type": "boolean"}}
+    document: dict[str, Any] = {"type": "array", "items": {"type": "boolean"}}
     schema = {"properties": {"p": {"$ref": "http://x/a"}}}
     one = constrain.json_schema({**schema, "$defs": {"a": {"$id": "http://x/a", **document}}})
     many = constrain.json_schema(schema, resources={"http://x/a": document})
@@ -442,7 +442,7 @@ def test_absent_keywords_may_be_malformed() -> None:
 
 def test_the_2019_applicator_has_the_unevaluated_keywords() -> None:
     prefix = "https://json-schema.org/draft/2019-09/vocab/"
-    metaschema = {
+    metaschema: dict[str, object] = {
         "$schema": DRAFTS["draft2019-09"],
         "$vocabulary": {prefix + "core": True, prefix + "applicator": True},
     }
