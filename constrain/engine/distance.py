@@ -8,8 +8,9 @@ is the fewest bytes possible, or, where a bounded search settles for less, an ac
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from heapq import nsmallest
-from itertools import islice
+from itertools import combinations, islice
 
 from constrain.engine.automaton import Automaton
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
@@ -24,6 +25,8 @@ from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH
 _20 = (1 << 20) - 1
 _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
+_NAMES = 5_000  # names of a class looked at to find some that are not in use
+_LONG = 12  # bytes of the longest spelling of one character
 _Key = int | bytes | None
 
 
@@ -74,16 +77,17 @@ class _Measure:
         if shape.kind == s.ROOT_KIND:
             return [0.0] * len(out)
         for variable, i in ways:
-            out[variable] = min(out[variable], self.finish(frame, shape, i, None, after_value=True))
+            out[variable] = min(out[variable], self.finish(frame, shape, shape.branches[i], None, after_value=True))
         return out
 
-    def finish(self, frame: _Frame, shape: Shape, index: int, key: _Key, *, after_value: bool) -> float:
+    def finish(
+        self, frame: _Frame, shape: Shape, branch: ObjectBranch | ArrayBranch, key: _Key, *, after_value: bool
+    ) -> float:
         """Bytes that close a container under one branch, and everything after it.
 
         `key` is a name taken as written already, a declared one by its number; `after_value` says that a comma comes
         before a new part.
         """
-        branch = shape.branches[index]
         above = self.rest(frame.parent)[branch.variable]
         if isinstance(branch, ArrayBranch):
             if branch.items is not None:
@@ -136,10 +140,15 @@ class _Measure:
         assert shape.members is not None
         if not shape.members.components:
             return free_names(taken, count, self._spelling)
+        first = self._shapes.shortest_name(shape.keys, members)
+        if first is None:
+            return []
+        if count == 1 and first not in taken:
+            return [sum(self._spelling[b] for b in first)]
         used = set(taken)
-        texts = self._shapes.scanners.texts(shape.keys, lambda o: self._shapes.key_class(o) == members, b"")
-        fresh = (sum(self._spelling[b] for b in t) for t in texts if t not in used)
-        return list(islice(fresh, count))
+        texts = self._shapes.scanners.texts(shape.keys, lambda o: self._shapes.key_class(o) == members, b"", _NAMES)
+        found = list(islice((sum(self._spelling[b] for b in t) for t in texts if t not in used), count))
+        return found + [_LONG * (len(first) + i + 1) for i in range(count - len(found))]
 
     def _member(self, shape: Shape, branch: ObjectBranch, name: int) -> float:
         """Bytes of a member with a declared name."""
@@ -212,15 +221,15 @@ class _Measure:
             branch = shape.branches[i]
             if mode == s.OBJECT_NEXT:
                 assert isinstance(branch, ObjectBranch)
-                best = min(best, self._next_member(frame, shape, i, branch))
+                best = min(best, self._next_member(frame, shape, branch))
             else:
-                best = min(best, self.finish(frame, shape, i, None, after_value=mode == s.AFTER))
+                best = min(best, self.finish(frame, shape, branch, None, after_value=mode == s.AFTER))
         return best
 
-    def _next_member(self, frame: _Frame, shape: Shape, index: int, branch: ObjectBranch) -> float:
+    def _next_member(self, frame: _Frame, shape: Shape, branch: ObjectBranch) -> float:
         missing = self._missing(frame, shape, branch, None)
         if missing:
-            return self.finish(frame, shape, index, None, after_value=False)
+            return self.finish(frame, shape, branch, None, after_value=False)
         maximum = branch.alternative.maximum
         if maximum is not None and frame.count >= maximum:
             return math.inf
@@ -228,9 +237,9 @@ class _Measure:
         for i in range(len(shape.names)):
             if not frame.has_seen(shape, i):
                 cost = self._member(shape, branch, i)
-                best = min(best, cost + self.finish(frame, shape, index, i, after_value=True))
+                best = min(best, cost + self.finish(frame, shape, branch, i, after_value=True))
         for cost in self._free_members(frame, shape, branch, None, 1):
-            best = min(best, cost + self.finish(frame, shape, index, None, after_value=True))
+            best = min(best, cost + self.finish(frame, shape, branch, None, after_value=True))
         return best
 
     def key(self, stack: int, q: int, x: int, n: int) -> float:
@@ -248,9 +257,9 @@ class _Measure:
                     continue
                 cost = _spell(shape.names[name].encode(), depth, x, self._spelling) + 1
                 cost += self._value_bytes(shape, part)
-                best = min(best, cost + self.finish(frame, shape, i, name, after_value=True))
+                best = min(best, cost + self.finish(frame, shape, branch, name, after_value=True))
             if n >> 60 and branch.free and self._fits(frame, shape, branch, b""):
-                best = min(best, self._free_key(frame, shape, i, branch, x, n))
+                best = min(best, self._free_key(frame, shape, branch, x, n))
         return best
 
     def _fits(self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: _Key) -> bool:
@@ -263,14 +272,14 @@ class _Measure:
         )
         return frame.count + 1 + required <= maximum
 
-    def _free_key(self, frame: _Frame, shape: Shape, index: int, branch: ObjectBranch, x: int, n: int) -> float:
+    def _free_key(self, frame: _Frame, shape: Shape, branch: ObjectBranch, x: int, n: int) -> float:
         """Inside a name that may become a free one."""
         prefix = self._a.name(n & _24)
         state = n >> 24 & _30
         scanners = self._shapes.scanners
         assert shape.members is not None
         if shape.members.components:
-            return self._classed_key(frame, shape, index, branch, x, state, prefix)
+            return self._classed_key(frame, shape, branch, x, state, prefix)
         begun = scanners.free_text_distance[state - scanners.free_text_start]
         if x != s.X_NONE:
             begun, prefix = min(cost for cost, _ in _escape_ends(x)), prefix + b"\0"
@@ -278,10 +287,10 @@ class _Measure:
             prefix += b"\0" * begun
         added = free_names(self._taken(frame, shape), 1, self._spelling, prefix)[0]
         name = prefix + b"\0" * added
-        return begun + added + 1 + self._after_free_name(frame, shape, index, branch, frozenset(), name)
+        return begun + added + 1 + self._after_free_name(frame, shape, branch, frozenset(), name)
 
     def _classed_key(
-        self, frame: _Frame, shape: Shape, index: int, branch: ObjectBranch, x: int, state: int, prefix: bytes
+        self, frame: _Frame, shape: Shape, branch: ObjectBranch, x: int, state: int, prefix: bytes
     ) -> float:
         scanners = self._shapes.scanners
         starts = [(0, state, prefix)]
@@ -295,23 +304,37 @@ class _Measure:
         best = math.inf
         for members in branch.free:
             for cost, at, text in starts:
-                if not scanners.reach(at, lambda o: self._shapes.key_class(o) == members):  # noqa: B023 - used at once
+                rest = self._shapes.shortest_name(at, members)
+                if rest is None:
                     continue
-                texts = scanners.texts(at, lambda o: self._shapes.key_class(o) == members, text)  # noqa: B023
-                name = next((t for t in texts if t not in used), None)
+                name: bytes | None = text + rest
+                if name in used:
+                    texts = scanners.texts(at, lambda o: self._shapes.key_class(o) == members, text, _NAMES)  # noqa: B023
+                    name = next((t for t in texts if t not in used), None)
                 if name is not None:
                     added = sum(self._spelling[b] for b in name[len(text) :])
-                    rest = self._after_free_name(frame, shape, index, branch, members, name)
-                    best = min(best, cost + added + 1 + rest)
+                    after = self._after_free_name(frame, shape, branch, members, name)
+                    best = min(best, cost + added + 1 + after)
         return best
 
     def _after_free_name(
-        self, frame: _Frame, shape: Shape, index: int, branch: ObjectBranch, members: frozenset[int], name: bytes
+        self, frame: _Frame, shape: Shape, branch: ObjectBranch, members: frozenset[int], name: bytes
     ) -> float:
-        value = branch.free.get(members)
-        if value is None:
+        """After a free name: its value, which may serve what is still demanded, and the rest."""
+        part = branch.free.get(members)
+        if part is None:
             return math.inf
-        return self._value_bytes(shape, value) + self.finish(frame, shape, index, name, after_value=True)
+        best = math.inf
+        serving = [k for k, some in enumerate(branch.pending) if members in some.classes]
+        for size in range(len(serving) + 1):
+            for chosen in combinations(serving, size):
+                value = part
+                for k in chosen:
+                    value |= branch.pending[k].value
+                left = tuple(some for k, some in enumerate(branch.pending) if k not in chosen)
+                rest = self.finish(frame, shape, replace(branch, pending=left), name, after_value=True)
+                best = min(best, self._value_bytes(shape, value) + rest)
+        return best
 
 
 def _escape_ends(x: int) -> list[tuple[int, list[tuple[int, int]]]]:

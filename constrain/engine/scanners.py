@@ -50,6 +50,8 @@ class Entry:
     variable: int
 
 
+_CHEAP_FIRST = sorted(range(256), key=lambda b: (b < 0x20 or b in (0x22, 0x5C), b))  # bytes that need no escape first
+
 TextPart = tuple[TextLanguage, int, tuple[Entry, ...]]
 AtomPart = tuple[Language, int, tuple[int, ...]]
 
@@ -346,19 +348,42 @@ class Scanners:
                     todo.append(source)
         return edges, useful
 
-    def texts(self, state: int, wanted: Callable[[int], bool], prefix: bytes) -> Iterator[bytes]:
-        """The texts that end with a wanted outcome, shortest first, with `prefix` read to get to the state."""
+    def shortest_text(self, state: int, wanted: Callable[[int], bool]) -> bytes | None:
+        """A shortest continuation from a state to a wanted outcome; None where there is none."""
+        _, useful = self._useful(state, wanted)
+        queue = deque([(state, b"")] if state in useful else [])
+        seen = {state}
+        while queue:
+            at, text = queue.popleft()
+            outcome = int(self._store.tables[m.STATE][at * STATE_WIDTH + Q_OUTCOME])
+            if outcome and wanted(outcome):
+                return text
+            row = self.row(at)
+            targets, first = np.unique(row, return_index=True)
+            for to, byte in zip(targets.tolist(), first.tolist(), strict=True):
+                if to in useful and to not in seen:
+                    seen.add(to)
+                    printable = np.nonzero(row[0x23:0x7F] == to)[0]  # a byte that needs no escape, where there is one
+                    queue.append((to, text + bytes((int(printable[0]) + 0x23 if printable.size else byte,))))
+        return None
+
+    def texts(
+        self, state: int, wanted: Callable[[int], bool], prefix: bytes, steps: int | None = None
+    ) -> Iterator[bytes]:
+        """The texts that end with a wanted outcome, shortest first, with `prefix` read to get to the state.
+
+        With `steps`, only so many beginnings are looked at.
+        """
         _, useful = self._useful(state, wanted)
         queue = deque([(state, prefix)] if state in useful else [])
-        while queue:
+        while queue and steps != 0:
+            steps = None if steps is None else steps - 1
             at, text = queue.popleft()
             outcome = int(self._store.tables[m.STATE][at * STATE_WIDTH + Q_OUTCOME])
             if outcome and wanted(outcome):
                 yield text
             row = self.row(at)
-            queue.extend(
-                (int(row[b]), text + bytes((b,))) for b in np.nonzero(row)[0].tolist() if int(row[b]) in useful
-            )
+            queue.extend((to, text + bytes((b,))) for b in _CHEAP_FIRST if (to := int(row[b])) in useful)
 
     def _literals(self, alternatives: list[tuple[int, StringAlternative]]) -> int:
         bits: dict[bytes, int] = {}

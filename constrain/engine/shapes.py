@@ -111,6 +111,7 @@ class Shapes:
         self._vset_numbers: dict[tuple[Variable, ...], int] = {}
         self.sets: list[tuple[Shape, tuple[int, ...]]] = []  # number -> shape and its live branches
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
@@ -316,6 +317,13 @@ class Shapes:
         if found is None:
             found = shape.reaches[classes] = self.scanners.reaches(shape.keys, lambda o: self.key_class(o) in classes)
         return found
+
+    def shortest_name(self, state: int, members: frozenset[int]) -> bytes | None:
+        """A shortest continuation of a free name from a scanner state to one of a class; None where there is none."""
+        key = (state, members)
+        if key not in self._shortest_names:
+            self._shortest_names[key] = self.scanners.shortest_text(state, lambda o: self.key_class(o) == members)
+        return self._shortest_names[key]
 
     def key_loop(self, number: int, state: int) -> int:
         """The classes of characters that can follow in a free name in any number and order, as bits."""
