@@ -53,10 +53,11 @@ _MACHINES: dict[str, Callable[[], Machine[Any]]] = {
     "time": lambda: dates.DateTime(date=False, time=True),
 }
 
-_OLD_HOSTNAME = "hostname of RFC 1034"
-_MACHINES[_OLD_HOSTNAME] = lambda: HostName(any_hyphens=True)
+OLD_HOSTNAME = "hostname of RFC 1034"
+"""What `hostname` means up to draft 06, by a name of its own."""
+_MACHINES[OLD_HOSTNAME] = lambda: HostName(any_hyphens=True)
 
-KNOWN_FORMATS = frozenset((*_PATTERNS, *_MACHINES)) - {_OLD_HOSTNAME}
+KNOWN_FORMATS = frozenset((*_PATTERNS, *_MACHINES)) - {OLD_HOSTNAME}
 """The names that `format_language` knows. Others are annotations."""
 
 _PUNYCODE = "labels written in Punycode (xn--…)"
@@ -120,10 +121,10 @@ def format_language(name: str, draft: int = 2020) -> TextLanguage | None:
         name: as in a schema.
         draft: 4, 6, 7, 2019 or 2020. Up to 6 a host name is that of RFC 1034, where `xn--` means nothing.
     """
-    if name not in KNOWN_FORMATS:
+    if name not in KNOWN_FORMATS and name != OLD_HOSTNAME:
         return None
     if name == "hostname" and draft <= 6:
-        name = _OLD_HOSTNAME
+        name = OLD_HOSTNAME
     found = _languages.get(name)
     if found is None:
         with _lock:
@@ -138,10 +139,10 @@ def format_superset(name: str, draft: int = 2020) -> TextLanguage | None:
 
     It is `format_language` itself for the formats without `NARROWINGS`. None as there.
     """
+    if name in ("hostname", OLD_HOSTNAME):
+        return format_language(OLD_HOSTNAME)
     if name not in KNOWN_FORMATS:
         return None
-    if name == "hostname":
-        return format_language(name, 4)
     if name == "regex":
         return difference(FREE_TEXT, full_language(_NO_PATTERN))
     pattern = _SUPERSETS.get(name)
@@ -152,5 +153,5 @@ def _build(name: str) -> TextLanguage:
     pattern = _PATTERNS.get(name)
     if pattern is not None:
         return full_language(pattern)
-    source = (format_language, ("hostname", 4) if name == _OLD_HOSTNAME else (name,))
+    source = (format_language, ("hostname", 4) if name == OLD_HOSTNAME else (name,))
     return MachineLanguage(_MACHINES[name](), source)

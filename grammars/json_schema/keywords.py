@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from constrain.grammars.errors import ResourceLimitError
+from constrain.grammars.formats import OLD_HOSTNAME
 from constrain.grammars.json_schema.dialect import DIALECTS, Dialect
 from constrain.grammars.json_schema.ir import (
     ANY_TYPE,
@@ -251,7 +252,8 @@ def _read_format(loader: Loader, keyword: str, value: object) -> None:
     if value not in FORMATS:
         loader.unenforced.append(Unenforced(loader.node.pointer, keyword, f"unknown format {value!r}"))
     elif loader.admits & STRING and not loader.deferred(keyword, f"the format {value!r} cannot be enforced"):
-        loader.node.format = value
+        is_old = value == "hostname" and loader.dialect.draft <= 6
+        loader.node.format = OLD_HOSTNAME if is_old else value
 
 
 # --- arrays

@@ -139,7 +139,7 @@ class _Evaluation:
             node.min_length <= len(value)
             and (node.max_length is None or len(value) <= node.max_length)
             and (node.pattern is None or contains_match(node.pattern, value))
-            and (node.format is None or not self.formats or has_format(node.format, value))
+            and (node.format is None or not self.formats or has_format(node.format.split()[0], value))
         )
 
     def _array_is_valid(self, node: Subschema, value: list[Any], marks: _Marks) -> bool:
