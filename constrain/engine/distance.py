@@ -110,28 +110,38 @@ class _Measure:
         """Bytes of each member that the object still needs, the one with the name `key` taken as written."""
         unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]
         parts = [self._member(shape, branch, i) for i in unseen if branch.required >> i & 1]
-        for some in branch.pending:
-            parts.append(min(self._free_members(frame, shape, branch, key, 1, some), default=math.inf))
+        for k, some in enumerate(branch.pending):
+            parts.append(min(self._free_members(frame, shape, branch, key, 1, k, some), default=math.inf))
         count = frame.count + (key is not None)
         extra = branch.alternative.minimum - count - len(parts)
         if extra > 0:
             options = [self._member(shape, branch, i) for i in unseen if branch.allowed & ~branch.required & 1 << i]
-            options += self._free_members(frame, shape, branch, key, extra)
+            options += self._free_members(frame, shape, branch, key, extra, len(branch.pending))
             parts += nsmallest(extra, options)
         return parts
 
     def _free_members(
-        self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: _Key, count: int, some: FreeSome | None = None
+        self,
+        frame: _Frame,
+        shape: Shape,
+        branch: ObjectBranch,
+        key: _Key,
+        count: int,
+        skip: int = 0,
+        some: FreeSome | None = None,
     ) -> list[float]:
-        """Bytes of up to `count` new members with a free name of each class; those only that serve `some`, if given."""
+        """Bytes of up to `count` new members with a free name of each class, the `skip` shortest names left to others.
+
+        With `some`, only members that serve it.
+        """
         out: list[float] = []
         for members, value in branch.free.items():
             if some is not None:
                 if members not in some.classes:
                     continue
                 value |= some.value
-            bytes_of_names = self._new_names(frame, shape, members, key, count)
-            out += [n + 2 + self._value_bytes(shape, value) for n in bytes_of_names]
+            names = self._new_names(frame, shape, members, key, skip + count)[skip:]
+            out += [n + 2 + self._value_bytes(shape, value) for n in names]
         return out
 
     def _new_names(self, frame: _Frame, shape: Shape, members: frozenset[int], key: _Key, count: int) -> list[int]:

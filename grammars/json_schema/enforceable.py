@@ -83,8 +83,11 @@ def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
                 out.update(part for part in (*found, *free.values()) if part is not None)
                 for some in variant.some:
                     out.update(base | some.value for c in some.classes if (base := free[c]) is not None)
-    for array in forms.arrays(variable) if types & ir.ARRAY else ():
-        if array.contains or (array.unique and as_names(forms, array) is None):
+    arrays = forms.arrays(variable) if types & ir.ARRAY else ()
+    # Strings that must differ are read as names are, which other arrays beside them cannot share.
+    by_name = all(array.unique and as_names(forms, array) is not None for array in arrays)
+    for array in arrays:
+        if array.contains or (array.unique and not by_name):
             out |= Items(forms, array).parts()
         else:
             out.update((*array.prefix, *(() if array.items is None else (array.items,))))

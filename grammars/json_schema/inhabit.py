@@ -199,9 +199,14 @@ class Inhabitation:
             value = members.free_value(o, c.members)
             if value is not None:
                 free[c.members] = (c.shortest, value)
-        for some in variant.some:
+        for k, some in enumerate(variant.some):
             total += min(
-                (n + 3 + cost(v | some.value) for c, (n, v) in free.items() if c in some.classes), default=INFINITE
+                (
+                    self.free_lengths(members, shortest, k + 1)[k] + 3 + cost(value | some.value)
+                    for c, (shortest, value) in free.items()
+                    if c in some.classes
+                ),
+                default=INFINITE,
             )
         extra = o.minimum - count
         if extra > 0:
@@ -211,7 +216,7 @@ class Inhabitation:
                 if part is not None:
                     options.append(key_bytes(name, self.spelling) + 1 + cost(part))
             for shortest, value in free.values():
-                lengths = self.free_lengths(members, shortest, extra)
+                lengths = self.free_lengths(members, shortest, len(variant.some) + extra)[len(variant.some) :]
                 options += [n + 3 + cost(value) for n in lengths]
             chosen = [c for c in nsmallest(extra, options) if c < INFINITE]
             if len(chosen) < extra:

@@ -357,6 +357,16 @@ COMBINED: dict[str, Case] = {
         [{"p0": None, "p1": None, "q0": None, "q1": None}],
         [{}, {"p0": None, "p1": None, "q0": None, "q": None}, {"p": None, "p0": None, "p1": None, "q0": None}],
     ),
+    "a member of any other name": Case(
+        {"type": "object", "properties": {"a": {}}, "not": {"additionalProperties": False}, "minProperties": 3},
+        [{"a": 1, "b": 2, "c": 3}, {"": 1, "x": None, "y": []}],
+        [{}, {"a": 1}, {"b": 1, "c": 2}],
+    ),
+    "names of a branch or any": Case(
+        {"oneOf": [{"type": "object", "maxProperties": 3, "propertyNames": {"minLength": 3}}, {}]},
+        [1, [], {"a": 1}, {"abc": 1, "ab": 2}, {"abc": 1, "bcd": 2, "cde": 3, "def": 4}],
+        [{}, {"abc": 1}, {"abc": 1, "bcd": 2, "cde": 3}],
+    ),
     "long names only": Case(
         {
             "type": "object",

@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain.grammars.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
-from tests.oracles import accepts, finite, verdict, vocabulary
+from tests.oracles import accepts, attempt, finite, verdict, vocabulary
 
 D4 = "http://json-schema.org/draft-04/schema#"
 D7 = "http://json-schema.org/draft-07/schema#"
@@ -460,6 +460,28 @@ def test_items_that_differ_need_a_finite_set_or_strings() -> None:
     with pytest.raises(UnsupportedSchemaError) as caught:
         constrain.json_schema({"uniqueItems": True})
     assert caught.value.keyword == "uniqueItems"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"type": "array", "maxItems": 1},
+        {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True},
+        {"type": "array", "contains": {"type": "null"}, "maxItems": 2},
+        {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2},
+    ],
+)
+def test_what_compiles_never_fails_later(other: Any) -> None:
+    """Strings that must differ, beside other arrays: refused when compiled, or right."""
+    made = attempt({"anyOf": [other, {"type": "array", "items": {"type": "string"}, "uniqueItems": True}]})
+    if made.error is not None:
+        assert isinstance(made.error, UnsupportedSchemaError)
+        assert made.error.keyword == "uniqueItems"
+        return
+    assert accepts(made.compiled, '["a","b","c"]')
+    assert accepts(made.compiled, "[]")
+    assert not accepts(made.compiled, '["a","b","a"]')
+    assert not accepts(made.compiled, "[1,2,3]")
 
 
 @pytest.mark.parametrize("name", UNSATISFIABLE)
