@@ -9,29 +9,21 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from constrain.grammars.errors import UnsatisfiableSchemaError
-from constrain.grammars.languages.number import NumberConstraint, spelling_narrowings
 from constrain.testing.choices import Choices, SeededChoices
 from constrain.testing.default_vocabulary import default_vocabulary
 from constrain.testing.disagreement import reduce
 from constrain.testing.edits import broken_text, edited
+from constrain.testing.excuses import Excuses, has_exponent
 from constrain.testing.instance_generator import DeadEnd, InstanceGenerator
 from constrain.testing.json_values import NotJson, plain_text, read_exactly, spellable
 from constrain.testing.masks import MaskError, Tokens, finish, read_mask, walk
 from constrain.testing.minimise import minimise, smaller_values
 from constrain.testing.spelling import Style, random_style, spell
 from constrain.testing.validator import CannotJudge, Validator, draft_of
-
-_FREE_EXPONENTS = frozenset(
-    spelling_narrowings(NumberConstraint()) + spelling_narrowings(NumberConstraint(integer=True))
-)
-"""Narrowings that leave every exponent that is not negative, after one digit and a short fraction."""
-
-_EXPONENT = re.compile(r"\d(?:\.(\d+))?[eE]([+-]?\d+)")
 
 
 @dataclass
@@ -44,7 +36,7 @@ class SchemaReport:
         broken: texts that are not JSON.
         texts: texts of all these.
         walks: random walks through the masks that ended in a text, each judged by the validator.
-        narrowed: texts with an exponent that the grammar's documented narrowings leave out.
+        narrowed: valid texts that the grammar's documented narrowings leave out (exponents, parts of some formats).
         undecided: values that no validator could judge.
         backend: the validator.
         unenforced: keywords that are annotations to the engine, such as formats that no draft defines.
@@ -67,9 +59,6 @@ class Engine:
     def __init__(self, grammar: Any, compiled: Any) -> None:
         self.grammar, self.compiled = grammar, compiled
         self._start = compiled.matcher()
-        numbers = {n.reason for n in grammar.narrowings if n.keyword}
-        self.narrows_numbers = bool(numbers)
-        self.takes_exponents = numbers <= _FREE_EXPONENTS
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is accepted."""
@@ -141,6 +130,7 @@ class _Check:
     def __init__(self, schema: Any, validator: Validator, engine: Engine, choices: Choices, seed: int) -> None:
         self._schema, self._validator, self._engine, self._choices = schema, validator, engine, choices
         self._seed = seed
+        self._excuses = Excuses(schema, engine.grammar, engine.accepts)
         self._draft_4 = draft_of(schema) == 4
         vocabulary = engine.compiled.vocabulary
         self._tokens = Tokens(vocabulary.token_bytes, vocabulary.eos_token_ids)
@@ -229,7 +219,7 @@ class _Check:
             self.report.near_misses += not expected
         if self._engine.accepts(text) == expected:
             return
-        if expected and self._excused(value, text):
+        if expected and self._excuses.excuse(text):
             self.report.narrowed += 1
             return
         if self._wrong(plain):
@@ -239,19 +229,11 @@ class _Check:
             text = self._reduced_spelling(value, text)
         self._fail("", text, valid=bool(self._verdict(text)))
 
-    def _excused(self, value: Any, text: str) -> bool:
-        """Whether a refused valid text only has exponents that a narrowing leaves out."""
-        engine = self._engine
-        exponents = _exponents(text)
-        if not engine.narrows_numbers or not exponents:
-            return False
-        if engine.takes_exponents and all(0 <= e <= 307 and len(digits) <= 17 for digits, e in exponents):
-            return False
-        return engine.accepts(plain_text(value))
-
     def _wrong(self, text: str) -> bool:
         expected = self._verdict(text)
-        return expected is not None and self._engine.accepts(text) != expected
+        if expected is None or self._engine.accepts(text) == expected:
+            return False
+        return not (expected and self._excuses.excuse(text))
 
     def _reduced_spelling(self, value: Any, text: str) -> str:
         """A smaller value that shows the fault in some spelling."""
@@ -264,9 +246,9 @@ class _Check:
             choices = SeededChoices(0)
             for escapes in ("few", "ascii", "any"):
                 for whitespace in ("none", "spaces", "any"):
-                    for numbers in ("plain", "zeros", "exponents") if _exponents(text) else ("plain", "zeros"):
+                    for numbers in ("plain", "zeros", "exponents") if has_exponent(text) else ("plain", "zeros"):
                         spelled = spell(candidate, choices, Style(whitespace, escapes, numbers, True))
-                        if self._wrong(spelled) and not self._excused(candidate, spelled):
+                        if self._wrong(spelled):
                             found = spelled
                             return True
             return False
@@ -357,25 +339,6 @@ class _Check:
             return "its spelling is not JSON"
         pointer, message = faults[0]
         return f"{self._validator.backend}, at {pointer or '(root)'}: {message}"
-
-
-def _exponents(text: str) -> list[tuple[str, int]]:
-    """The digits after the point and the exponent of every number with an exponent in a JSON text."""
-    found = _EXPONENT.findall("".join(_outside_strings(text)))
-    return [(fraction, int(exponent)) for fraction, exponent in found]
-
-
-def _outside_strings(text: str) -> list[str]:
-    out, inside, escaped = [], False, False
-    for char in text:
-        if inside:
-            inside = escaped or char != '"'
-            escaped = char == "\\" and not escaped
-        elif char == '"':
-            inside = True
-        else:
-            out.append(char)
-    return out
 
 
 def _shown(schema: Any) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from constrain.grammars.errors import UnsatisfiableSchemaError
 from constrain.testing.default_vocabulary import default_vocabulary
+from constrain.testing.excuses import Excuses
 from constrain.testing.json_values import NotJson, plain_text, read_exactly, spellable
 from constrain.testing.minimise import minimise, smaller_schemas, smaller_values
 from constrain.testing.validator import Backend, CannotJudge, Validator
@@ -43,9 +45,21 @@ def expected(schema: Any, text: str, backend: Backend | None = None) -> bool:
 
 
 def find(schema: Any, text: str, backend: Backend | None = None) -> Disagreement | None:
-    """The disagreement on a text, if there is one. Raises the engine's errors and `CannotJudge`."""
+    """The disagreement on a text, if there is one that no documented narrowing excuses.
+
+    Raises the engine's errors and `CannotJudge`.
+    """
+    import constrain
+
     accepted = accepts(schema, text)
-    return None if accepted == expected(schema, text, backend) else Disagreement(schema, text, accepted)
+    if accepted == expected(schema, text, backend):
+        return None
+    if not accepted:
+        with contextlib.suppress(UnsatisfiableSchemaError):
+            grammar = constrain.json_schema(schema)
+            if Excuses(schema, grammar, lambda other: accepts(schema, other)).excuse(text):
+                return None
+    return Disagreement(schema, text, accepted)
 
 
 def reduce(schema: Any, text: str, backend: Backend | None = None, tries: int = 1000) -> Disagreement | None:

@@ -216,6 +216,9 @@ def _build_pure(schema: Any) -> tuple[Callable[[Any], bool], Callable[[Any], Ite
         raise CannotJudge("jsonschema finds unevaluated members by Python's re")
     if draft == 2019 and _mentions(schema, ("unevaluatedProperties",)) and _mentions(schema, ("additionalProperties",)):
         raise CannotJudge("jsonschema misreads unevaluatedProperties beside additionalProperties in 2019-09")
+    if isinstance(schema, dict):
+        # By its `$schema`, a reference to the root would be followed with the class that has the faults.
+        schema = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
     validator = _pure_class(draft)(schema, format_checker=_PURE_FORMATS)
 
     def is_valid(instance: Any) -> bool:

@@ -218,8 +218,8 @@ class Expansion:
         if not tracked:  # members that say nothing about this type do not tell alternatives apart
             kept = frozenset(i for i in members if self._matters(i, wanted))
         negated: frozenset[int] = frozenset()
-        if any(self._subschemas[i].values is not None for i in kept):
-            negated = frozenset(~i for i in partial.holds if i < 0)
+        if any(self._subschemas[i].values is not None for i in kept):  # values are tested against all that holds
+            kept, negated = members, frozenset(~i for i in partial.holds if i < 0)
         return Conjunction(kept, atoms, excluded, wanted, tracked, negated)  # type: ignore[arg-type]
 
     def _matters(self, index: int, types: int) -> bool:

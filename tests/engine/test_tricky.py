@@ -560,3 +560,11 @@ def test_equivalent_schemas_give_the_same_masks(name: str) -> None:
                 break
             assert one.accept_token(chosen)
             assert two.accept_token(chosen)
+
+
+def test_an_enumerated_object_is_tested_against_every_keyword_beside_it() -> None:
+    """Also where the keyword says nothing but what becomes of other names."""
+    grammar = constrain.json_schema({"dependentRequired": {"b": ["a"]}, "anyOf": [{"enum": [{"b": 1}, {"c": 1}]}]})
+    compiled = grammar.compile(vocabulary("bytes"))
+    assert not compiled.matcher().accept_bytes(b'{"b":1')
+    assert compiled.matcher().accept_bytes(b'{"c":1}')
