@@ -39,13 +39,14 @@ POS_WIDTH = 6
 # Kinds of memo entries.
 M_SLOT, M_NEXT, M_DROP, M_OUT, M_HEX, M_NAME, M_FREE, M_SEEN = range(1, 9)
 M_TABLE, M_TABLE_ROW = 9, 10  # a terminal's table for a node of the trie; its row of tokens of limited length
-# Kinds of misses that are not memo entries: a row of the automaton, the start of a value's type, the characters that
-# can always follow a state.
+# Kinds of misses that are not memo entries: a row of the automaton, the start of a value's type, the row of the tokens
+# that consist of a state's loop.
 M_ROW, M_SHAPE, M_LOOP = 11, 12, 13
 # More memo entries: whether an alternative admits a class of names, whether a name can still become one that it admits,
 # whether one is left that is not in use, what an array that counts may do.
 M_CLASS, M_REACH, M_FRESH, M_VIEW = 14, 15, 16, 17
-M_KEY_LOOP = 18  # the classes of characters that can always follow in a free name
+M_KEY_LOOP = 18  # for free names: a record of the characters that can always follow
+M_LIMITED = 19  # the row of the tokens that consist of a state's loop and of few code points
 
 
 @njit

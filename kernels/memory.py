@@ -41,11 +41,15 @@ _pointer_u8 = _pointer(types.uint8)
 
 # ---- the tables ------------------------------------------------------------------------------------------------------
 FRAMES, MEMO_KEY, MEMO_VAL, POS, FST, ALT, SLOT, STATE, ENTRY, WORDS, SEEN, LENSET, NAMES = range(13)  # int64
-WALK, TABLE, LITERALS, T_CLASSES = range(13, 17)  # int64 as well: the walk's stack, terminal tables, sets of literals
-DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(17, 24)  # int32
-T_END, T_DEPTH, T_HEIGHT, T_TOFF, T_TID, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(24, 33)  # int32: the vocabulary's
-NAME_BYTES, T_BYTE, TOKEN_BYTES = 33, 34, 35  # uint8
-N_TABLES = 36
+# int64 as well: the walk's stack, terminal tables, sets of literals, what a walk has put off, loops of free
+# names, the code points of the longest token of a row
+WALK, TABLE, LITERALS, T_CLASSES, POSTPONED, KEY_LOOPS, LOOP_SIZES = range(13, 20)
+DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(20, 27)  # int32
+# int32, the vocabulary's. A trie has four tables in this order: T_ of all tokens, X_ of those that leave plain text.
+T_END, T_DEPTH, T_TOFF, T_TID, X_END, X_DEPTH, X_TOFF, X_TID = range(27, 35)
+T_HEIGHT, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(35, 40)
+NAME_BYTES, T_BYTE, X_BYTE, T_OWN, TOKEN_BYTES = range(40, 45)  # uint8
+N_TABLES = 45
 INT32_TABLES = range(DFA, NAME_BYTES)
 UINT8_TABLES = range(NAME_BYTES, N_TABLES)
 
@@ -58,7 +62,11 @@ OUT = COUNTERS + 19  # result registers: stack, mode, q, x, n
 N_MISSES = OUT + 5
 MISSES = N_MISSES + 1  # pending misses of a walk: triples (kind, a, b)
 MAX_MISSES = 64
-CONTEXT_SIZE = MISSES + 3 * MAX_MISSES
+N_POSTPONED = MISSES + 3 * MAX_MISSES  # entries of POSTPONED
+RESUME = N_POSTPONED + 1  # 1 + the position whose row the postponed walks belong to, or 0
+MAX_REACHED = 12  # states looked at to find a loop
+LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 1, RESUME + 6)
+CONTEXT_SIZE = REACHED + 2 * MAX_REACHED
 
 
 if config.BOUNDSCHECK:

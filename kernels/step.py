@@ -102,10 +102,13 @@ L_FST, L_VSET, L_NEXT = range(3)
 SLOT_WIDTH = 3
 # Fields of an automaton state (STATE).
 #   Q_FREE: 1 + the state of free text that it stands for, or 0; Q_FREE_OUTCOME: the outcome of ending there
-#   Q_LOOP: classes of characters under which it stays as it is, see `terminal.py`
-Q_FLAGS, Q_OUTCOME, Q_ENTRY, Q_ENTRIES, Q_SHORTEST, Q_FREE, Q_FREE_OUTCOME, Q_LOOP = range(8)
-STATE_WIDTH = 8
+#   Q_LOOP, Q_DEAD, Q_LIMIT, Q_LOOP_ROW: see `loops.py`
+#   Q_PAD: so many code points suffice to complete the text after any others; -1 where that is not known
+Q_FLAGS, Q_OUTCOME, Q_ENTRY, Q_ENTRIES, Q_SHORTEST, Q_FREE, Q_FREE_OUTCOME = range(7)
+Q_LOOP, Q_DEAD, Q_LIMIT, Q_LOOP_ROW, Q_PAD = range(7, 12)
+STATE_WIDTH = 12
 BOUNDARY, UNIVERSAL, COUNTED, HAS_NEXT, SIMPLE = 1, 2, 4, 8, 16
+EXACT = 32  # up to Q_LIMIT code points, and no further, the characters of the loop can follow
 # Fields of an entry: one string alternative at one state.
 E_ACCEPT, E_MIN, E_MAX, E_LENGTHS, E_OUTCOME = range(5)
 ENTRY_WIDTH = 5

@@ -7,6 +7,7 @@ nothing beyond loading it.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,10 @@ from constrain.kernels import intern
 from constrain.kernels import memory as m
 from constrain.kernels.call import step_callback
 from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
-from constrain.kernels.step import FULL, MISS, RAW, VALUE
+from constrain.kernels.key_walk import KEY_LOOP_WIDTH
+from constrain.kernels.loops import find_key_loop, find_loop
+from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
+from constrain.kernels.text_walk import NO_ROW
 
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
@@ -47,7 +51,9 @@ class Automaton:
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
         self.C[m.WHITESPACE] = int(whitespace)
         terminals.bind_fixed(self.store)
-        self.store.reserve_rows(terminals.words, row_bytes)
+        rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words)
+        weakref.finalize(self, terminals.rows.give_back, rows)
+        self.store.bind(m.ROWS, rows)
         self.shapes = Shapes(self.store, forms, inhabitation)
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         if raw is None:
@@ -58,7 +64,7 @@ class Automaton:
     @property
     def nbytes(self) -> int:
         """Bytes in use by this automaton alone, the vocabulary's tables not counted."""
-        shared = {*self.terminals.fixed, m.TABLE, m.CROSS, m.TABLE_ROWS, m.ROWS}
+        shared = {*self.terminals.fixed, m.TABLE, m.CROSS, m.TABLE_ROWS, m.LOOP_SIZES, m.ROWS}
         own = sum(data.nbytes for table, data in self.store.tables.items() if table not in shared)
         return own + 4 * int(self.C[m.N_ROWS]) * self.terminals.words
 
@@ -91,7 +97,7 @@ class Automaton:
             shapes.scanners.row(a)
             return
         if kind == intern.M_LOOP:
-            shapes.scanners.find_loop(a)
+            self._find_loop(a, with_row=bool(b))
             return
         if kind == intern.M_SHAPE:
             # Built first: building may move the table.
@@ -113,17 +119,38 @@ class Automaton:
         elif kind == intern.M_REACH:
             value = shapes.reach(a, b)
         elif kind == intern.M_KEY_LOOP:
-            value = shapes.key_loop(a, b)
+            value = self._key_loop(a, b)
         elif kind == intern.M_FRESH:
             value = self._has_fresh_name(a, b)
         elif kind == intern.M_VIEW:
             value = shapes.view(a, b)
         elif kind == intern.M_TABLE:
             value = self.terminals.table(store, a, b)
+        elif kind == intern.M_LIMITED:
+            value = max(0, self.terminals.limited_loop_row(store, a, b) + 1)
         else:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
         store.memo(memo_key(kind, a, b), value)
+
+    def _find_loop(self, state: int, *, with_row: bool) -> None:
+        """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""
+        store = self.store
+        if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0:
+            while find_loop(self.address, state) == MISS:
+                self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
+        if with_row:
+            loop = int(store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP])
+            row = self.terminals.loop_row(store, loop) if loop else NO_ROW
+            store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP_ROW] = row
+
+    def _key_loop(self, number: int, state: int) -> int:
+        """The number of the record of the loop of a free name's state, in an object's set of alternatives."""
+        while find_key_loop(self.address, number, state) == MISS:
+            self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
+        loop, dead = int(self.C[m.LOOP_ALIVE]), int(self.C[m.LOOP_DEAD])
+        row = self.terminals.loop_row(self.store, loop) if loop else NO_ROW
+        return self.store.append(m.KEY_LOOPS, (loop, dead, row)) // KEY_LOOP_WIDTH
 
     def name(self, number: int) -> bytes:
         """The bytes of an interned name."""

@@ -26,19 +26,13 @@ from constrain.kernels.step import (
     LITERAL_BIT,
     LITERALS_WIDTH,
     Q_FLAGS,
-    Q_LOOP,
     Q_OUTCOME,
     SIMPLE,
     STATE_WIDTH,
     UNIVERSAL,
 )
-from constrain.kernels.terminal import FIRST_BYTES, NO_CLASS, SECOND_BYTES
 
 _UNBOUNDED = 1 << 60
-_WIDE = 8  # with fewer ASCII characters to follow, a walk is narrow anyway
-_CLOSURE = 16  # states looked at to find the characters that can always follow
-_ALL_CLASSES = (1 << NO_CLASS) - 1
-_SPLIT = {lead for lead, _ in SECOND_BYTES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +92,6 @@ class Scanners:
         # For one language on its own: its states' numbers here, 0 where there is none yet.
         self._known: dict[tuple[Language, object], np.ndarray] = {}  # type: ignore[type-arg]
         self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
-        self._moves_of: dict[int, tuple[int, dict[int, set[int]]]] = {}
-        self._inner: dict[tuple[int, int], set[int]] = {}
         self._add_state(0, 0)  # dead
         self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
         self._add_free_text()
@@ -115,9 +107,9 @@ class Scanners:
         shortest: int = 0,
         free: int = 0,
         after: int = 0,
-        loop: int = 0,
+        pad: int = -1,
     ) -> int:
-        at = self._store.append(m.STATE, (flags, outcome, entry, entries, shortest, free, after, loop))
+        at = self._store.append(m.STATE, (flags, outcome, entry, entries, shortest, free, after, -1, 0, 0, -1, pad))
         number = at // STATE_WIDTH
         self._store.reserve(m.DFA, (number + 1) * 256, -1)
         return number
@@ -126,99 +118,6 @@ class Scanners:
         self._store.tables[m.DFA][number * 256 : number * 256 + 256] = row
         if row.any():
             self._store.tables[m.STATE][number * STATE_WIDTH + Q_FLAGS] |= HAS_NEXT
-
-    # ---- classes of characters that can always follow ----------------------------------------------------------------
-
-    def find_loop(self, number: int) -> None:
-        """Store which classes of characters can always follow a string state."""
-        loop = self._loop(number)
-        self._store.tables[m.STATE][number * STATE_WIDTH + Q_LOOP] = loop
-
-    def _loop(self, number: int) -> int:
-        """The classes of characters that can follow a string state in any number and order, as bits.
-
-        A lower bound: 0 where few characters can follow, only what keeps the state itself where too many states would
-        have to be looked at.
-        """
-        if np.count_nonzero(self.row(number)[:128]) < _WIDE:
-            return 0
-        return self.closure(number, None)
-
-    def closure(self, number: int, fine: Callable[[int], bool] | None) -> int:
-        """As `_loop`, for names: only states that are `fine` may be met."""
-        allowed = _ALL_CLASSES
-        while True:
-            reached = [number]
-            before = allowed
-            for state in reached:
-                alive, targets = self._moves(state)
-                if fine is not None:
-                    alive = sum(1 << c for c, to in targets.items() if all(map(fine, to)))
-                allowed &= alive
-                for c, to in targets.items():
-                    if allowed >> c & 1:
-                        reached.extend(t for t in to if t not in reached)
-                if len(reached) > _CLOSURE:
-                    own = self._moves(number)[1].items()
-                    return sum(1 << c for c, to in own if to <= {number} and (fine is None or all(map(fine, to))))
-            if allowed == before:
-                break
-        flags = self._store.tables[m.STATE][Q_FLAGS::STATE_WIDTH]
-        if fine is None and flags[number] & COUNTED and any(not flags[t] & SIMPLE for t in reached):
-            return 0  # lengths do not only end at the maximum
-        return allowed
-
-    def _moves(self, number: int) -> tuple[int, dict[int, set[int]]]:
-        """Of a string state: the classes of which every character can follow, and where each of those leads."""
-        found = self._moves_of.get(number)
-        if found is None:
-            found = self._moves_of[number] = self._new_moves(number)
-        return found
-
-    def _new_moves(self, number: int) -> tuple[int, dict[int, set[int]]]:
-        row = self.row(number).tolist()
-        outside = FREE_TEXT.row(FREE_TEXT.start).tolist()
-        targets: dict[int, set[int]] = {}
-        for c, group in enumerate(FIRST_BYTES):
-            if group[0] < 0x80:
-                to = {row[b] for b in group}
-            elif group[0] in _SPLIT:  # what matters of the first byte is that it can come
-                to = set() if row[group[0]] else {0}
-            else:
-                to = set()
-                for b in {(row[b], outside[b]) for b in group}:
-                    to |= self._after_inner(*b)
-            if 0 not in to:
-                targets[c] = to
-        for c, (lead, group) in enumerate(SECOND_BYTES, start=len(FIRST_BYTES)):
-            if not row[lead]:
-                continue
-            inner, free = self.row(row[lead]).tolist(), FREE_TEXT.row(outside[lead]).tolist()
-            to = set()
-            for b in {(inner[b], free[b]) for b in group}:
-                to |= self._after_inner(*b)
-            if 0 not in to:
-                targets[c] = to
-        return sum(1 << c for c in targets), targets
-
-    def _after_inner(self, inner: int, free: int) -> set[int]:
-        """Where all well-formed continuations from inside a character lead; with 0 among them if one is refused.
-
-        `free` is the state of free text that tells which continuations are well-formed.
-        """
-        if not free:
-            return set()
-        if not inner or FREE_TEXT.boundary(free):
-            return {inner}
-        key = (inner, free)
-        found = self._inner.get(key)
-        if found is None:
-            row, outside = self.row(inner).tolist(), FREE_TEXT.row(free).tolist()
-            found = set()
-            for b in {(row[b], outside[b]) for b in range(0x80, 0xC0)}:
-                found |= self._after_inner(*b)
-            self._inner[key] = found
-        return found
 
     def _add_free_text(self) -> None:
         """The states of free text come first, complete, so that terminal tables are the same for every grammar."""
@@ -232,7 +131,9 @@ class Scanners:
         for state in states:
             boundary = FREE_TEXT.boundary(state)
             flags = (BOUNDARY if boundary else 0) | (UNIVERSAL if FREE_TEXT.universal(state) else 0)
-            number = self._add_state(flags, one if boundary else 0, free=len(self._free) + 1, after=one)
+            number = self._add_state(
+                flags, one if boundary else 0, free=len(self._free) + 1, after=one, pad=0 if boundary else -1
+            )
             self._free[state] = number
             part = (FREE_TEXT, state, entry)
             self._numbers[("text", (part,))] = number
@@ -444,7 +345,17 @@ class Scanners:
             flags |= COUNTED
             entry = store.append(m.ENTRY, records)
         outcome = self._outcome(accepted) if accepted else 0
-        return self._add_state(flags, outcome, entry, count if counted else 0, 0, free, self._outcome(everything), -1)
+        pad = parts[0][0].padding(parts[0][1]) if len(parts) == 1 else None
+        return self._add_state(
+            flags,
+            outcome,
+            entry,
+            count if counted else 0,
+            0,
+            free,
+            self._outcome(everything),
+            -1 if pad is None else pad,
+        )
 
     def _length_set(self, lengths: LengthSet) -> int:
         if lengths == ALL_LENGTHS:

@@ -325,12 +325,6 @@ class Shapes:
             self._shortest_names[key] = self.scanners.shortest_text(state, lambda o: self.key_class(o) == members)
         return self._shortest_names[key]
 
-    def key_loop(self, number: int, state: int) -> int:
-        """The classes of characters that can follow in a free name in any number and order, as bits."""
-        shape, live = self.sets[number]
-        reaches = [self._reaches(shape, b) for i in live if isinstance(b := shape.branches[i], ObjectBranch) and b.free]
-        return self.scanners.closure(state, lambda to: any(r.get(to, 0) == 1 for r in reaches))
-
     # ---- starts ------------------------------------------------------------------------------------------------------
 
     def start(self, vset: int, kind: int) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from constrain.kernels import memory as m
 from constrain.kernels.intern import (
     FRAME_SEED,
@@ -28,7 +26,9 @@ _FIRST_SIZES = {
     m.FST: 160,
     m.ALT: 192,
     m.SLOT: 96,
-    m.STATE: 8 * 64,
+    m.STATE: 12 * 64,
+    m.POSTPONED: 1 << 15,
+    m.KEY_LOOPS: 24,
     m.ENTRY: 64,
     m.WORDS: 128,
     m.SEEN: 64,
@@ -99,12 +99,7 @@ class Store(m.Context):
         else:
             self.reserve(table, 2 * tables[table].size)
 
-    def reserve_rows(self, words: int, nbytes: int) -> None:
-        """Room for mask rows. The memory is asked for at once, and taken by the system as rows are written."""
-        rows = max(16, nbytes // (4 * words))
-        self.bind(m.ROWS, np.zeros(words * rows, dtype=np.int32))
-
     def forget_rows(self) -> None:
         """Make all mask rows free again."""
-        self.array[m.N_ROWS] = 0
+        self.array[m.N_ROWS] = self.array[m.RESUME] = 0
         self.tables[m.POS][P_ROW::POS_WIDTH] = -1

@@ -8,14 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.engine.row_memory import RowMemory
 from constrain.grammars.json_schema.text_distance import spelling_with
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
+from constrain.kernels.classes import CLASS_BY_FIRST, CLASS_BY_SECOND, NO_CLASS, classify, token_classes
 from constrain.kernels.mask import TABLE_WIDTH
 from constrain.kernels.step import X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW
-from constrain.kernels.terminal import CLASS_BY_FIRST, CLASS_BY_SECOND, classify, content_row, scan
+from constrain.kernels.terminal import content_row, scan
+from constrain.kernels.text_walk import NO_ROW
+from constrain.kernels.trie import build_trie
 from constrain.vocabulary import Vocabulary
 
+_LOOP_ROWS = 2048  # rows of loops kept for one vocabulary
 _LISTED = 1024  # content lists up to this length are marked one by one, longer ones have a ready row
 
 
@@ -26,6 +31,7 @@ class Terminals:
         self.lock = threading.Lock()
         trie = vocabulary.trie
         self.words = max(1, vocabulary.bitmask_words)
+        self.rows = RowMemory()
         self._tokens = [t or b"" for t in vocabulary.token_bytes]
         self.single_bytes = frozenset(t[0] for t in self._tokens if len(t) == 1)
         self.spelling = spelling_with(self.single_bytes)
@@ -43,31 +49,55 @@ class Terminals:
             m.TOKEN_BYTES: np.frombuffer(b"".join(self._tokens) or b"\0", dtype=np.uint8).copy(),
             m.EOS: np.array([e for e in vocabulary.eos_token_ids if 0 <= e < vocabulary.size], dtype=np.int32),
         }
-        nodes = trie.byte.size
-        classes = np.zeros(nodes, dtype=np.int64)
-        height = np.zeros(nodes, dtype=np.int32)
-        utf8 = _utf8_automaton()
-        scratch = np.zeros((nodes, utf8.shape[0]), dtype=np.int64)
-        classify(
-            self.fixed[m.T_BYTE], self.fixed[m.T_END], CLASS_BY_FIRST, CLASS_BY_SECOND, utf8, scratch, classes, height
-        )
-        self.fixed[m.T_CLASSES], self.fixed[m.T_HEIGHT] = classes, height
+        self._classify()
+        self._add_special_trie()
         self._table = np.zeros(TABLE_WIDTH * 64, dtype=np.int64)
         self._cross = np.zeros(4096, dtype=np.int32)
         self._rows = np.zeros(self.words * 4, dtype=np.int32)
         self._tables = self._cross_used = self._row_count = 0
+        self._sizes = np.zeros(4, dtype=np.int64)  # by row: code points of its longest token
         self._numbers: dict[tuple[int, int], int] = {}
         self._limited: dict[tuple[int, int], int] = {}
+        self._loop_rows: dict[tuple[int, int], int] = {}
+        self._loops: dict[int, int] = {}  # by row: the loop it belongs to
         count = self.fixed[m.T_TID].size + 1
         self._content = np.empty((count, 2), dtype=np.int32)
         self._leaving = np.empty((count, 4), dtype=np.int32)
         self._scratch = np.zeros((self.longest + 2, 4), dtype=np.int64)
+
+    def _classify(self) -> None:
+        """Sort the characters of the vocabulary into classes, by node and by token."""
+        byte, end = self.fixed[m.T_BYTE], self.fixed[m.T_END]
+        nodes = byte.size
+        below = np.zeros(nodes, dtype=np.int64)
+        own = np.zeros(nodes, dtype=np.uint8)
+        height = np.zeros(nodes, dtype=np.int32)
+        utf8 = _utf8_automaton()
+        scratch = np.zeros((nodes, utf8.shape[0]), dtype=np.int64)
+        classify(byte, end, CLASS_BY_FIRST, CLASS_BY_SECOND, utf8, scratch, below, own, height)
+        self.fixed[m.T_CLASSES], self.fixed[m.T_OWN], self.fixed[m.T_HEIGHT] = below, own, height
+        self._token_classes = np.full(32 * self.words, 1 << NO_CLASS, dtype=np.int64)
+        self._token_points = np.zeros(32 * self.words, dtype=np.int32)
+        token_classes(
+            byte, self.fixed[m.T_DEPTH], own, self.fixed[m.T_TOFF], self.fixed[m.T_TID], self.longest,
+            self._token_classes, self._token_points,
+        )  # fmt: skip
+
+    def _add_special_trie(self) -> None:
+        """The trie of the tokens that hold a quote or a backslash."""
+        special = build_trie([t if b'"' in t or b"\\" in t else None for t in self._tokens])
+        self.fixed[m.X_BYTE] = _copy(special.byte, np.uint8)
+        self.fixed[m.X_END] = _copy(special.end, np.int32)
+        self.fixed[m.X_DEPTH] = _copy(special.depth, np.int32)
+        self.fixed[m.X_TOFF] = _copy(special.token_offset, np.int32)
+        self.fixed[m.X_TID] = _copy(special.token_ids, np.int32)
 
     def bind(self, context: m.Context) -> None:
         """Point a context at the tables as they are now."""
         context.bind(m.TABLE, self._table)
         context.bind(m.CROSS, self._cross)
         context.bind(m.TABLE_ROWS, self._rows)
+        context.bind(m.LOOP_SIZES, self._sizes)
 
     def bind_fixed(self, context: m.Context) -> None:
         """Point a new context at everything."""
@@ -96,6 +126,36 @@ class Terminals:
                 found = self._limited[table, limit] = self._add_row(self._cross[at : at + 2 * count], limit)
             self.bind(context)
             return found
+
+    def loop_row(self, context: m.Context, loop: int) -> int:
+        """The number of the row of the tokens that consist of characters of a loop; NO_ROW where there are too many."""
+        with self.lock:
+            found = self._new_loop_row(loop, 1 << 30)
+            self.bind(context)
+            return found
+
+    def limited_loop_row(self, context: m.Context, row: int, limit: int) -> int:
+        """The row of those tokens of a loop's row that have at most `limit` code points."""
+        with self.lock:
+            found = self._new_loop_row(self._loops[row], limit)
+            self.bind(context)
+            return found
+
+    def _new_loop_row(self, loop: int, limit: int) -> int:
+        found = self._loop_rows.get((loop, limit))
+        if found is None:
+            if len(self._loop_rows) >= _LOOP_ROWS:
+                return NO_ROW
+            inside = self._token_classes & ~loop == 0
+            if limit < 1 << 30:
+                inside &= self._token_points <= limit
+            found = self._loop_rows[loop, limit] = self._new_row()
+            self._rows[found * self.words : (found + 1) * self.words] = np.packbits(inside, bitorder="little").view(
+                "<i4"
+            )
+            self._sizes[found] = int(self._token_points[inside].max(initial=0))
+            self._loops[found] = loop
+        return found
 
     def _build(self, context: m.Context, node: int, key: int) -> int:
         q = int(context.array[m.FREE_TEXT_STATE]) + (key >> 16) - 1
@@ -143,15 +203,18 @@ class Terminals:
         self._cross_used = end
         return at
 
-    def _add_row(self, pairs: NDArray[np.int32], limit: int) -> int:
+    def _new_row(self) -> int:
         number = self._row_count
-        end = (number + 1) * self.words
-        if end > self._rows.size:
-            grown = np.zeros(2 * self._rows.size, dtype=np.int32)
-            grown[: self._rows.size] = self._rows
-            self._rows = grown
-        content_row(pairs, limit, self._rows[number * self.words : end])
+        if (number + 1) * self.words > self._rows.size:
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        if number >= self._sizes.size:
+            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
         self._row_count += 1
+        return number
+
+    def _add_row(self, pairs: NDArray[np.int32], limit: int) -> int:
+        number = self._new_row()
+        content_row(pairs, limit, self._rows[number * self.words : (number + 1) * self.words])
         return number
 
 

@@ -111,6 +111,13 @@ class TextLanguage(Language):
         May be False for a state that has the property without it being evident.
         """
 
+    def padding(self, state: int) -> int | None:  # noqa: ARG002
+        """So many code points suffice to complete the text, whatever comes before them; None where it is not known.
+
+        A state with a padding takes every continuation, and so does every state that follows.
+        """
+        return None
+
     @abstractmethod
     def lengths(self, state: int) -> LengthSet:
         """The numbers of further code points after which a word can be complete.

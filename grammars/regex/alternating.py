@@ -45,6 +45,7 @@ from .terms import (
     Terms,
     Union,
     class_repeat,
+    padding,
 )
 from .utf8 import ClassRepeat, CodePointLanguage, Segments
 
@@ -397,6 +398,11 @@ class AlternatingLanguage(CodePointLanguage):
 
     def universal(self, state: int) -> bool:
         return state == self._all
+
+    def padding(self, state: int) -> int | None:
+        clauses = self._clauses.get(state, ())
+        found = [n for n in (padding(self._terms, c.term) for c in clauses if not c.duties) if n is not None]
+        return min(found) if found else None
 
     def class_repeat(self, state: int) -> ClassRepeat | None:
         clauses = self._clauses.get(state, ())

@@ -21,7 +21,21 @@ from . import lengths as length_sets
 from .classes import CodePoints
 from .conditions import Conditions
 from .covers import Covers
-from .terms import AFTER_OTHER, AFTER_WORD, AT, END_NEXT, NOT_AT, OTHER, START, Chars, Term, Terms, Union, class_repeat
+from .terms import (
+    AFTER_OTHER,
+    AFTER_WORD,
+    AT,
+    END_NEXT,
+    NOT_AT,
+    OTHER,
+    START,
+    Chars,
+    Term,
+    Terms,
+    Union,
+    class_repeat,
+    padding,
+)
 from .utf8 import ClassRepeat, CodePointLanguage, Segments
 
 
@@ -181,6 +195,11 @@ class RegexLanguage(CodePointLanguage):
 
     def universal(self, state: int) -> bool:
         return state < len(self._remaining) and self._remaining[state] == (self._terms.ANY_STAR,)
+
+    def padding(self, state: int) -> int | None:
+        remaining = self._remaining[state] if state < len(self._remaining) else ()
+        found = [n for n in (padding(self._terms, term) for term in remaining) if n is not None]
+        return min(found) if found else None
 
     def class_repeat(self, state: int) -> ClassRepeat | None:
         remaining = self._remaining[state] if state < len(self._remaining) else ()

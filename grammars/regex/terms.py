@@ -629,6 +629,14 @@ def chain(term: Term) -> list[Term]:
     return parts
 
 
+def padding(terms: Terms, term: Term) -> int | None:
+    """So many code points suffice to complete `term`, whatever text comes before them, if it begins with free text."""
+    head = term.head if type(term) is Concat else term
+    if head is not terms.ANY_STAR or term.conditional:
+        return None
+    return terms.lengths(term).first_in(0, None)
+
+
 def _sides(heads: list[Term], known: int) -> list[int]:
     """What is known of the near side of each part of a chain, walking away from a side of which `known` is."""
     out = []

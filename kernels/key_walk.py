@@ -1,0 +1,508 @@
+"""Mask walks inside a key of an object whose free names fall into classes, told apart by patterns.
+
+As inside a string, the tokens that consist of characters of a loop are a ready row; the walk follows the other ones,
+and the declared names still possible, each of which may go where no free name does. The special tokens end the name
+or hold an escape. What follows the name is read as if the name were not in use from then on, which only matters where
+a token holds another whole key, or where few names are left: there tokens are tried one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .call import step
+from .classes import CONTINUES, NO_CLASS
+from .intern import (
+    F_COUNT,
+    F_DEPTH,
+    F_FREE,
+    F_PARENT,
+    F_SEEN,
+    F_STATE,
+    FRAME_WIDTH,
+    M_FREE,
+    M_KEY_LOOP,
+    M_REACH,
+    M_SLOT,
+    intern_frame,
+    memo_get,
+    memo_key,
+)
+from .jit import njit
+from .marks import (
+    ENTER,
+    KEY_IN,
+    KEY_IN_SPECIAL,
+    SPECIAL_TOKENS,
+    STEP_IN_SPECIAL,
+    add_row,
+    clear_bit,
+    note_miss,
+    postpone,
+    postpone_with,
+    push,
+    set_below,
+    set_bit,
+    walk_plain,
+)
+from .memory import (
+    ALT,
+    FRAMES,
+    FST,
+    KEY_LOOPS,
+    NAMES,
+    OUT,
+    ROWS,
+    STATE,
+    T_BYTE,
+    T_CLASSES,
+    T_DEPTH,
+    T_END,
+    T_OWN,
+    T_TID,
+    T_TOFF,
+    TOKEN_BYTES,
+    TOKEN_OFF,
+    WALK,
+    X_BYTE,
+    X_DEPTH,
+    X_END,
+    X_TID,
+    X_TOFF,
+    view,
+    view8,
+    view32,
+)
+from .step import (
+    A_OPEN,
+    AFTER,
+    ALT_WIDTH,
+    BOUNDARY,
+    CLOSED,
+    COLON,
+    DEAD,
+    FREE_BIT,
+    FST_WIDTH,
+    FULL,
+    KEY,
+    MISS,
+    OBJECT_KIND,
+    OK,
+    Q_FLAGS,
+    Q_OUTCOME,
+    S_ALT,
+    S_ALTS,
+    S_KEYS,
+    S_KIND,
+    S_NAMES,
+    S_SATURATE,
+    S_WORDS,
+    STATE_WIDTH,
+    add_byte,
+    drop_for_key,
+    emit,
+    free_name_opens,
+    has_room,
+    key_end,
+    key_opens,
+    lookup,
+    name_bytes_at,
+    narrow,
+    successor,
+)
+from .text_walk import NO_ROW
+
+_FEW = 48
+_MANY = 400
+_UNCLASSED = 1 << NO_CLASS
+_BY_TOKEN = 2  # a subtree whose tokens have to be tried one by one
+KEY_LOOP_WIDTH = 3  # of KEY_LOOPS: the classes of the loop, those that cannot follow, the row of the loop or NO_ROW
+_20 = (1 << 20) - 1
+_24 = (1 << 24) - 1
+_30 = (1 << 30) - 1
+_32 = (1 << 32) - 1
+
+
+@njit
+def run_token(C: Any, token: int, skip: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
+    """Step through a token's bytes after the first `skip`."""
+    offsets = view32(C, TOKEN_OFF)
+    data = view8(C, TOKEN_BYTES)
+    for i in range(offsets[token] + skip, offsets[token + 1]):
+        code = step(C, stack, mode, q, x, n, data[i])
+        if code != OK:
+            return code
+        stack, mode, q, x, n = C[OUT], C[OUT + 1], C[OUT + 2], C[OUT + 3], C[OUT + 4]
+    return OK
+
+
+@njit
+def _try_below(C: Any, special: bool, node: int, skip: int, base: int, stack: int, q: int, n: int) -> int:
+    """Mark those of a trie's tokens at and below `node` that a key admits, each tried on its own; OK, MISS or FULL.
+
+    The key stands `skip` bytes into the tokens.
+    """
+    first, end = view32(C, X_TOFF if special else T_TOFF), view32(C, X_END if special else T_END)
+    tokens, rows = view32(C, X_TID if special else T_TID), view32(C, ROWS)
+    missed = False
+    for t in range(first[node], first[end[node]]):
+        code = run_token(C, tokens[t], skip, stack, KEY, q, 0, n)
+        if code == OK:
+            set_bit(rows, base, tokens[t])
+            continue
+        clear_bit(rows, base, tokens[t])
+        if code == FULL:
+            return FULL
+        if code == MISS:
+            missed = True
+            note_miss(C)
+    return MISS if missed else OK
+
+
+@njit
+def _goes_on(C: Any, frame: int, state: int) -> bool:
+    """Whether infinitely many free names can follow a scanner's state, whichever are in use."""
+    sets = view(C, FST)
+    fst = view(C, FRAMES)[frame * FRAME_WIDTH + F_STATE] * FST_WIDTH
+    for i in range(sets[fst + S_ALTS]):
+        if memo_get(C, memo_key(M_REACH, sets[fst + S_ALT] // ALT_WIDTH + i, state)) == 1:
+            return True
+    return False
+
+
+@njit
+def _plenty(C: Any, stack: int) -> int:
+    """Whether all alternatives that are open have room and infinitely many free names: 1, 0 or MISS."""
+    frames, sets, alts = view(C, FRAMES), view(C, FST), view(C, ALT)
+    frame = stack * FRAME_WIDTH
+    fst = frames[frame + F_STATE] * FST_WIDTH
+    at = sets[fst + S_ALT]
+    for _ in range(sets[fst + S_ALTS]):
+        if alts[at + A_OPEN] != CLOSED:
+            if not has_room(C, at, sets[fst + S_WORDS], frames[frame + F_COUNT], frames[frame + F_SEEN], True):
+                return 0
+            reach = lookup(C, M_REACH, at // ALT_WIDTH, sets[fst + S_KEYS])
+            if reach != 1:
+                return MISS if reach == MISS else 0
+        at += ALT_WIDTH
+    return 1
+
+
+@njit
+def _some_name_opens(C: Any, stack: int, names: int) -> bool:
+    for name in range(names & _20, (names >> 20) & _20):
+        if key_opens(C, stack, name):
+            return True
+    return False
+
+
+@njit
+def _is_empty(names: int) -> bool:
+    return names & _20 >= (names >> 20) & _20
+
+
+@njit
+def content_walk(
+    C: Any, start: int, stop: int, base: int, stack: int, skip: int, names: int, state: int, q: int, n: int,
+    loop: int, dead: int, special: bool,
+) -> int:  # fmt: skip
+    """Mark the tokens at the nodes `start` .. `stop` - 1, whose parent has the names and the scanner's state given.
+
+    `q` and `n` are the registers of the key where it stands `skip` bytes into the tokens. `loop` and `dead` are as for
+    strings. Special tokens only where `special` is set. OK or FULL.
+    """
+    walk, rows = view(C, WALK), view32(C, ROWS)
+    byte, end, depth, own = view8(C, T_BYTE), view32(C, T_END), view32(C, T_DEPTH), view8(C, T_OWN)
+    first, tokens = view32(C, T_TOFF), view32(C, T_TID)
+    classes = view(C, T_CLASSES)
+    frames = view(C, FRAMES)
+    settled = loop | dead | _UNCLASSED
+    used = frames[stack * FRAME_WIDTH + F_FREE]
+    fst = frames[stack * FRAME_WIDTH + F_STATE]
+    first_name = view(C, FST)[fst * FST_WIDTH + S_NAMES]
+    at = (depth[start] - 1) * 5
+    walk[at], walk[at + 2], walk[at + 4] = 1 if loop != 0 else 0, names, state
+    plenty = _plenty(C, stack) == 1
+    i = start
+    while i < stop:
+        b = byte[i]
+        at = depth[i] * 5
+        names, state = walk[at - 3], walk[at - 1]
+        code = OK
+        if b == 0x22 or b == 0x5C:
+            if special:
+                code = _try_below(C, False, i, skip, base, stack, q, n)
+        elif b >= 0x20:
+            code = _content_step(C, stack, first_name, names, state, b, used)
+        if code == FULL:
+            return FULL
+        if code == MISS:
+            if postpone_with(C, KEY_IN, i, stack, skip, names, state, n, q) == FULL:
+                return FULL
+        if b == 0x22 or b == 0x5C or b < 0x20 or code == MISS:
+            i = end[i]
+            continue
+        names, state = C[OUT], C[OUT + 1]
+        if code == _BY_TOKEN:
+            code = _try_below(C, False, i, skip, base, stack, q, n)
+            if code == FULL:
+                return FULL
+            if code == MISS and postpone_with(C, KEY_IN, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
+                return FULL
+            i = end[i]
+            continue
+        if code == DEAD:
+            i = end[i]
+            continue
+        within = state > 0 and walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
+        if within and _is_empty(names) and classes[i] & ~settled == 0:
+            i = end[i]
+            continue
+        for t in range(first[i], first[i + 1]):
+            set_bit(rows, base, tokens[t])
+        size = end[i] - i
+        between = state > 0 and view(C, STATE)[state * STATE_WIDTH + Q_FLAGS] & BOUNDARY != 0
+        if plenty and between and not within and size > _MANY:
+            record = lookup(C, M_KEY_LOOP, fst, state)
+            if record == MISS:
+                if postpone_with(C, KEY_IN, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
+                    return FULL
+                i = end[i]
+                continue
+            if classes[i] & ~view(C, KEY_LOOPS)[record * KEY_LOOP_WIDTH] == 0:
+                set_below(C, i, base)
+                i = end[i]
+                continue
+        walk[at] = 1 if within else 0
+        walk[at + 2], walk[at + 4] = names, state
+        i += 1
+    return OK
+
+
+@njit
+def _content_step(C: Any, stack: int, first_name: int, names: int, state: int, byte: int, used: int) -> int:
+    """The names and the scanner's state after one more byte of a name, in the first two result registers.
+
+    OK, DEAD, MISS, or _BY_TOKEN where few names are left, and some may be in use.
+    """
+    if not _is_empty(names):
+        names = narrow(C, first_name, names, byte)
+    if state > 0:
+        state = successor(C, state, byte)
+        if state < 0:
+            return MISS
+    C[OUT] = names
+    if state > 0:
+        code = free_name_opens(C, stack, state, 0)
+        if code == MISS:
+            return MISS
+        if code == 1:
+            C[OUT + 1] = state
+            return _BY_TOKEN if used != 0 and not _goes_on(C, stack, state) else OK
+    C[OUT + 1] = 0
+    return OK if _some_name_opens(C, stack, names) else DEAD
+
+
+@njit
+def _is_used(C: Any, free: int, name: int, token: int, skip: int, stop: int) -> bool:
+    """Whether the free names in use include `name` with a token's bytes `skip` .. `stop` - 1 behind it."""
+    names = view(C, NAMES)
+    data = view8(C, TOKEN_BYTES)
+    begin = view32(C, TOKEN_OFF)[token]
+    while free != 0:
+        pair = memo_get(C, memo_key(M_FREE, free, _32))
+        at = pair & _32
+        k = stop - 1
+        while k >= skip and at != 0 and names[at] & 0xFF == data[begin + k]:
+            at = names[at] >> 8
+            k -= 1
+        if k < skip and at == name:
+            return True
+        free = pair >> 32
+    return False
+
+
+@njit
+def after_free_name(C: Any, stack: int, outcome: int) -> int:
+    """The state after a free name of an outcome, which is not counted among those in use; OK, DEAD, MISS or FULL."""
+    frames, sets = view(C, FRAMES), view(C, FST)
+    frame = stack * FRAME_WIDTH
+    count = frames[frame + F_COUNT]
+    fst = drop_for_key(C, frames[frame + F_STATE], count, frames[frame + F_SEEN], -1, outcome)
+    if fst <= 0:
+        return fst
+    is_object = sets[fst * FST_WIDTH + S_KIND] == OBJECT_KIND
+    state = lookup(C, M_SLOT, fst, FREE_BIT | outcome) if is_object else fst
+    if state <= 0:
+        return state
+    if count < sets[fst * FST_WIDTH + S_SATURATE]:
+        count += 1
+    after = intern_frame(
+        C, frames[frame + F_PARENT], state, count, frames[frame + F_SEEN], frames[frame + F_FREE],
+        frames[frame + F_DEPTH],
+    )  # fmt: skip
+    if after < 0:
+        return FULL
+    return emit(C, after, COLON if is_object else AFTER, 0, 0, 0)
+
+
+@njit
+def _rest_walk(C: Any, node: int, base: int) -> int:
+    """Mark the special tokens below a node that ends a key, its state on the walk's stack.
+
+    OK, FULL, or _BY_TOKEN when one of them holds another whole key.
+    """
+    walk, rows = view(C, WALK), view32(C, ROWS)
+    byte, end, depth = view8(C, X_BYTE), view32(C, X_END), view32(C, X_DEPTH)
+    first, tokens = view32(C, X_TOFF), view32(C, X_TID)
+    stop = end[node]
+    i = node + 1
+    while i < stop:
+        at = (depth[i] - 1) * 5
+        mode = walk[at + 1]
+        code = step(C, walk[at], mode, walk[at + 2], walk[at + 3], walk[at + 4], byte[i])
+        if code == OK:
+            if mode == KEY and C[OUT + 1] != KEY:
+                return _BY_TOKEN
+            push(C, walk, at + 5)
+            for t in range(first[i], first[i + 1]):
+                set_bit(rows, base, tokens[t])
+            i += 1
+            continue
+        if code == MISS:
+            code = postpone(C, STEP_IN_SPECIAL, i, walk[at], mode, walk[at + 2], walk[at + 3], walk[at + 4])
+        if code == FULL:
+            return FULL
+        i = end[i]
+    return OK
+
+
+@njit
+def _end_name(
+    C: Any, i: int, base: int, stack: int, skip: int, names: int, state: int, q: int, n: int, plenty: bool
+) -> int:
+    """Mark the special tokens at and below a node that is the closing quote of a key; OK, MISS or FULL."""
+    frames, rows, walk = view(C, FRAMES), view32(C, ROWS), view(C, WALK)
+    first, tokens, depth = view32(C, X_TOFF), view32(C, X_TID), view32(C, X_DEPTH)
+    first_name = view(C, FST)[frames[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
+    declared = not _is_empty(names) and name_bytes_at(C, first_name, names & _20, names >> 40) < 0
+    if declared:
+        code = key_end(C, stack, names, n)
+    elif state == 0:
+        return DEAD
+    elif not plenty:
+        return _try_below(C, True, i, skip, base, stack, q, n)
+    else:
+        outcome = view(C, STATE)[state * STATE_WIDTH + Q_OUTCOME]
+        used = frames[stack * FRAME_WIDTH + F_FREE]
+        if outcome == 0 or (used != 0 and _is_used(C, used, n & _24, tokens[first[i]], skip, depth[i] - 1)):
+            return DEAD
+        code = after_free_name(C, stack, outcome)
+    if code != OK:
+        return code
+    push(C, walk, depth[i] * 5)
+    for t in range(first[i], first[i + 1]):
+        set_bit(rows, base, tokens[t])
+    if declared:
+        return walk_plain(C, SPECIAL_TOKENS, i, base)
+    code = _rest_walk(C, i, base)
+    return _try_below(C, True, i, skip, base, stack, q, n) if code == _BY_TOKEN else code
+
+
+@njit
+def _escape(C: Any, i: int, base: int, stack: int, skip: int, names: int, state: int, n: int) -> int:
+    """Mark the special tokens at and below a node that is a backslash inside a key; OK, MISS or FULL."""
+    rows, walk = view32(C, ROWS), view(C, WALK)
+    first, tokens, depth = view32(C, X_TOFF), view32(C, X_TID), view32(C, X_DEPTH)
+    if state > 0:  # the name is written down
+        data = view8(C, TOKEN_BYTES)
+        begin = view32(C, TOKEN_OFF)[tokens[first[i]]]
+        name = n & _24
+        for k in range(skip, depth[i] - 1):
+            name = add_byte(C, name, data[begin + k])
+            if name < 0:
+                return FULL
+        n = name | (state << 24) | (1 << 60)
+    else:
+        n = 0
+    code = step(C, stack, KEY, names, 0, n, 0x5C)
+    if code != OK:
+        return code
+    push(C, walk, depth[i] * 5)
+    for t in range(first[i], first[i + 1]):
+        set_bit(rows, base, tokens[t])
+    return walk_plain(C, SPECIAL_TOKENS, i, base)
+
+
+@njit
+def special_walk(
+    C: Any, start: int, stop: int, base: int, stack: int, skip: int, names: int, state: int, q: int, n: int
+) -> int:
+    """As `content_walk`, for the trie of special tokens."""
+    walk = view(C, WALK)
+    byte, end, depth = view8(C, X_BYTE), view32(C, X_END), view32(C, X_DEPTH)
+    frames = view(C, FRAMES)
+    used = frames[stack * FRAME_WIDTH + F_FREE]
+    first_name = view(C, FST)[frames[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
+    plenty = _plenty(C, stack)
+    if plenty == MISS:
+        note_miss(C)
+    at = (depth[start] - 1) * 5
+    walk[at + 2], walk[at + 4] = names, state
+    i = start
+    while i < stop:
+        b = byte[i]
+        at = depth[i] * 5
+        names, state = walk[at - 3], walk[at - 1]
+        if b < 0x20:
+            code = DEAD
+        elif plenty == MISS:
+            code = MISS
+        elif b == 0x22:
+            code = _end_name(C, i, base, stack, skip, names, state, q, n, plenty == 1)
+        elif b == 0x5C:
+            code = _escape(C, i, base, stack, skip, names, state, n)
+        else:
+            code = _content_step(C, stack, first_name, names, state, b, used)
+        if code == _BY_TOKEN:
+            code = _try_below(C, True, i, skip, base, stack, q, n)
+            if code == OK:
+                code = DEAD  # done
+        if code == MISS:
+            code = postpone_with(C, KEY_IN_SPECIAL, i, stack, skip, names, state, n, q)
+        if code == FULL:
+            return FULL
+        if code != OK or b == 0x22 or b == 0x5C:
+            i = end[i]
+            continue
+        walk[at + 2], walk[at + 4] = C[OUT], C[OUT + 1]
+        i += 1
+    return OK
+
+
+@njit
+def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
+    """Mark what follows below `node` inside a key, not inside an escape; OK or FULL."""
+    frames = view(C, FRAMES)
+    skip = view32(C, T_DEPTH)[node]
+    stop = view32(C, T_END)[node]
+    state = (n >> 24) & _30 if n >> 60 else 0
+    if node != 0 or (state > 0 and view(C, STATE)[state * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0):
+        return content_walk(C, node + 1, stop, base, stack, skip, q, state, q, n, 0, 0, True)
+    loop, dead = 0, 0
+    if state > 0:
+        plenty = _plenty(C, stack)
+        record = NO_ROW
+        if plenty == 1:
+            record = lookup(C, M_KEY_LOOP, frames[stack * FRAME_WIDTH + F_STATE], state)
+        if plenty == MISS or record == MISS:
+            return postpone(C, ENTER, node, stack, KEY, q, 0, n)
+        if record >= 0:
+            loops = view(C, KEY_LOOPS)
+            row = loops[record * KEY_LOOP_WIDTH + 2]
+            if row >= 0:
+                add_row(C, row, base)
+                loop, dead = loops[record * KEY_LOOP_WIDTH], loops[record * KEY_LOOP_WIDTH + 1]
+    if content_walk(C, 1, stop, base, stack, 0, q, state, q, n, loop, dead, False) == FULL:
+        return FULL
+    return special_walk(C, 1, view32(C, X_END)[0], base, stack, 0, q, state, q, n)

@@ -1,0 +1,318 @@
+"""Loops: the classes of characters that can follow an automaton state in any number and order.
+
+Where a token consists of such characters only, no walk is needed to know that it may come; see `classes.py`.
+They are found by closure: all states that the characters under consideration lead to are looked at, and a class that
+some of them does not wholly admit is given up. Beside the loop stand the classes of which no character can follow any
+of those states, so a part of the trie that holds nothing but classes of the two kinds is settled, too.
+
+Four fields of a state hold the result: Q_LOOP and Q_DEAD, bits by class; Q_LIMIT, how many code points the text may
+have had in all when such characters are the last (with the flag EXACT: that many, and no more); Q_LOOP_ROW, the row of
+the tokens that the loop admits, which Python supplies. For free names, which depend on what their object admits, the
+result is a record of KEY_LOOPS.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .classes import FIRST_BYTES, NO_CLASS, SECOND_BYTES
+from .intern import M_REACH, M_ROW
+from .jit import njit
+from .memory import (
+    DFA,
+    ENTRY,
+    FREE_TEXT_STATE,
+    FST,
+    LENSET,
+    LOOP_ALIVE,
+    LOOP_DEAD,
+    LOOP_OWN,
+    MAX_REACHED,
+    N_REACHED,
+    REACHED,
+    STATE,
+    context,
+    view,
+    view32,
+)
+from .step import (
+    ALT_WIDTH,
+    COUNTED,
+    E_LENGTHS,
+    E_MAX,
+    E_MIN,
+    ENTRY_WIDTH,
+    EXACT,
+    FST_WIDTH,
+    MISS,
+    OK,
+    Q_DEAD,
+    Q_ENTRIES,
+    Q_ENTRY,
+    Q_FLAGS,
+    Q_LIMIT,
+    Q_LOOP,
+    Q_PAD,
+    S_ALT,
+    S_ALTS,
+    SIMPLE,
+    STATE_WIDTH,
+    lookup,
+    miss,
+)
+
+UNLIMITED = 1 << 60
+_WIDE = 8  # with fewer ASCII characters to follow, a walk is narrow anyway
+_ALL = (1 << NO_CLASS) - 1
+# The classes by first byte, then those by second byte: where their bytes begin, the bytes, and the first bytes before.
+_STARTS = np.cumsum([0, *(len(g) for g in FIRST_BYTES), *(len(g) for _, g in SECOND_BYTES)]).astype(np.int64)
+_BYTES = np.frombuffer(b"".join([*FIRST_BYTES, *(g for _, g in SECOND_BYTES)]), dtype=np.uint8).astype(np.int64)
+_LEADS = np.array([0] * len(FIRST_BYTES) + [lead for lead, _ in SECOND_BYTES], dtype=np.int64)
+_SPLIT = np.array([g[0] in {lead for lead, _ in SECOND_BYTES} for g in FIRST_BYTES] + [False] * len(SECOND_BYTES))
+_SOME_DEAD, _SOME_ALIVE = 1, 2
+
+
+@njit
+def _meet(C: Any, to: int, fst: int) -> int:
+    """What a state that a character leads to says of it, or MISS; a live one is added to those reached."""
+    if to == 0:
+        return _SOME_DEAD
+    if fst > 0:
+        sets = view(C, FST)
+        first = sets[fst * FST_WIDTH + S_ALT] // ALT_WIDTH
+        best = 0
+        for i in range(sets[fst * FST_WIDTH + S_ALTS]):
+            reach = lookup(C, M_REACH, first + i, to)
+            if reach < 0:
+                return MISS
+            if reach == 1:
+                best = 1
+            elif reach == 2 and best == 0:
+                best = 2
+        if best == 0:
+            return _SOME_DEAD
+        if best == 2:  # a few names, which may be in use
+            return _SOME_DEAD | _SOME_ALIVE
+    count = C[N_REACHED]
+    for i in range(count):
+        if C[REACHED + i] == to:
+            return _SOME_ALIVE
+    if count < 2 * MAX_REACHED:
+        C[REACHED + count] = to
+    C[N_REACHED] = min(count + 1, 2 * MAX_REACHED)
+    return _SOME_ALIVE
+
+
+@njit
+def _row(C: Any, state: int) -> int:
+    """OK where the row of a state is built, else MISS."""
+    return miss(C, M_ROW, state, 0) if view32(C, DFA)[state * 256] < 0 else OK
+
+
+@njit
+def _inside(C: Any, inner: int, free: int, fst: int) -> int:
+    """As `_meet`, for all ways to end a character from inside it; `free` is where free text would stand."""
+    dfa = view32(C, DFA)
+    ends = C[FREE_TEXT_STATE]
+    if _row(C, inner) != OK:
+        return MISS
+    found = 0
+    last1, free1 = -1, -1
+    for b1 in range(0x80, 0xC0):
+        at1, text1 = dfa[inner * 256 + b1], dfa[free * 256 + b1]
+        if text1 == 0 or (at1 == last1 and text1 == free1):
+            continue
+        last1, free1 = at1, text1
+        if at1 == 0 or text1 == ends:
+            code = _meet(C, at1, fst)
+            if code < 0:
+                return MISS
+            found |= code
+            continue
+        if _row(C, at1) != OK:
+            return MISS
+        last2, free2 = -1, -1
+        for b2 in range(0x80, 0xC0):
+            at2, text2 = dfa[at1 * 256 + b2], dfa[text1 * 256 + b2]
+            if text2 == 0 or (at2 == last2 and text2 == free2):
+                continue
+            last2, free2 = at2, text2
+            if at2 == 0 or text2 == ends:
+                code = _meet(C, at2, fst)
+                if code < 0:
+                    return MISS
+                found |= code
+                continue
+            if _row(C, at2) != OK:
+                return MISS
+            last3 = -1
+            for b3 in range(0x80, 0xC0):
+                at3 = dfa[at2 * 256 + b3]
+                if at3 == last3:
+                    continue
+                last3 = at3
+                code = _meet(C, at3, fst)
+                if code < 0:
+                    return MISS
+                found |= code
+    return found
+
+
+@njit
+def _visit(C: Any, q: int, allowed: int, fst: int) -> int:
+    """What is said of each class at a state: LOOP_ALIVE, wholly admitted; LOOP_DEAD, not at all; LOOP_OWN, admitted
+    without a state that was not reached before. The states that `allowed` classes lead to are added. OK or MISS.
+    """
+    dfa = view32(C, DFA)
+    free = C[FREE_TEXT_STATE]
+    if _row(C, q) != OK:
+        return MISS
+    alive, dead, own = 0, 0, 0
+    for c in range(NO_CLASS):
+        before = C[N_REACHED]
+        found = 0
+        state, text = q, free
+        if _LEADS[c] != 0:
+            state, text = dfa[q * 256 + _LEADS[c]], dfa[free * 256 + _LEADS[c]]
+            if state == 0:
+                dead |= 1 << c
+                continue
+            if _row(C, state) != OK:
+                return MISS
+        last, last_text = -1, -1
+        for i in range(_STARTS[c], _STARTS[c + 1]):
+            to, then = dfa[state * 256 + _BYTES[i]], dfa[text * 256 + _BYTES[i]]
+            if then == 0 or (to == last and then == last_text):
+                continue
+            last, last_text = to, then
+            whole = _SPLIT[c] or to == 0 or then == free
+            code = _meet(C, to, fst) if whole else _inside(C, to, then, fst)
+            if code < 0:
+                return MISS
+            found |= code
+        if _SPLIT[c]:  # of its first byte it only matters that it can come; what follows has classes of its own
+            C[N_REACHED] = before
+        if found == _SOME_ALIVE:
+            alive |= 1 << c
+            if C[N_REACHED] == before:
+                own |= 1 << c
+        elif found & _SOME_ALIVE == 0:
+            dead |= 1 << c
+        if found != _SOME_ALIVE or (allowed >> c) & 1 == 0:
+            C[N_REACHED] = before
+    C[LOOP_ALIVE] = alive
+    C[LOOP_DEAD] = dead
+    C[LOOP_OWN] = own
+    return OK
+
+
+@njit
+def _close(C: Any, q: int, fst: int) -> int:
+    """The loop of a state, and what can never follow: LOOP_ALIVE, LOOP_DEAD; the states met are in REACHED.
+
+    OK or MISS. Where too many states are met, the loop is what keeps the state itself.
+    """
+    allowed = _ALL
+    while True:
+        C[REACHED] = q
+        C[N_REACHED] = 1
+        before, dead = allowed, _ALL
+        i = 0
+        while i < C[N_REACHED] <= MAX_REACHED and allowed == before:
+            if _visit(C, C[REACHED + i], allowed, fst) != OK:
+                return MISS
+            allowed &= C[LOOP_ALIVE]
+            dead &= C[LOOP_DEAD]
+            i += 1
+        if C[N_REACHED] > MAX_REACHED and allowed == before:
+            C[N_REACHED] = 1
+            if _visit(C, q, 0, fst) != OK:
+                return MISS
+            C[LOOP_ALIVE] = C[LOOP_OWN]
+            return OK
+        if allowed == before:
+            C[LOOP_ALIVE] = allowed
+            C[LOOP_DEAD] = dead
+            return OK
+
+
+@njit
+def _periodic(C: Any, lengths: int) -> bool:
+    """Whether a set of lengths has members without end."""
+    table = view(C, LENSET)
+    for i in range(table[lengths], table[lengths] + table[lengths + 1]):
+        if (table[lengths + 2 + (i >> 5)] >> (i & 31)) & 1:
+            return True
+    return False
+
+
+@njit
+def _limit(C: Any, q: int) -> int:
+    """So many code points a text may have had when it gets to a state: it can be completed then; -1 for none."""
+    states, entries, table = view(C, STATE), view(C, ENTRY), view(C, LENSET)
+    at = q * STATE_WIDTH
+    if states[at + Q_FLAGS] & COUNTED == 0:
+        return UNLIMITED
+    entry = states[at + Q_ENTRY]
+    best = -1
+    for _ in range(states[at + Q_ENTRIES]):
+        lengths, most = entries[entry + E_LENGTHS], entries[entry + E_MAX]
+        if lengths < 0:
+            best = max(best, most)
+        elif most - entries[entry + E_MIN] >= table[lengths + 1] and _periodic(C, lengths):
+            best = max(best, most - table[lengths] - table[lengths + 1])
+        entry += ENTRY_WIDTH
+    return best
+
+
+@njit
+def find_loop(address: int, q: int) -> int:
+    """Store the loop of a string state; OK or MISS."""
+    C = context(address)
+    states, dfa = view(C, STATE), view32(C, DFA)
+    at = q * STATE_WIDTH
+    flags = states[at + Q_FLAGS]
+    if states[at + Q_PAD] >= 0:  # whatever comes, so many further characters complete it
+        states[at + Q_LOOP] = _ALL
+        states[at + Q_LIMIT] = UNLIMITED
+        if flags & COUNTED:
+            entry = states[at + Q_ENTRY]
+            most = -1
+            for _ in range(states[at + Q_ENTRIES]):
+                most = max(most, view(C, ENTRY)[entry + E_MAX])
+                entry += ENTRY_WIDTH
+            states[at + Q_LIMIT] = most - states[at + Q_PAD]
+        if flags & COUNTED == 0 or flags & SIMPLE:
+            states[at + Q_FLAGS] |= EXACT
+        return OK
+    if _row(C, q) != OK:
+        return MISS
+    wide = 0
+    for b in range(0x20, 0x7F):
+        if dfa[q * 256 + b] != 0:
+            wide += 1
+    if wide < _WIDE:
+        states[at + Q_LOOP] = 0
+        return OK
+    if _close(C, q, 0) != OK:
+        return MISS
+    limit, exact = _limit(C, q), True
+    for i in range(C[N_REACHED]):
+        other = _limit(C, C[REACHED + i])
+        one = states[C[REACHED + i] * STATE_WIDTH + Q_FLAGS]
+        exact = exact and other == limit and (one & COUNTED == 0 or one & SIMPLE != 0)
+        limit = min(limit, other)
+    states[at + Q_LOOP] = C[LOOP_ALIVE]
+    states[at + Q_DEAD] = C[LOOP_DEAD]
+    states[at + Q_LIMIT] = limit
+    if exact:
+        states[at + Q_FLAGS] |= EXACT
+    return OK
+
+
+@njit
+def find_key_loop(address: int, fst: int, q: int) -> int:
+    """The loop of a state of a free name's scanner, in LOOP_ALIVE and LOOP_DEAD; OK or MISS."""
+    return _close(context(address), q, fst)

@@ -1,0 +1,172 @@
+"""What all mask walks share: setting bits of a row, the walk's stack, and what is put off until Python has helped.
+
+A walk that misses a piece of the automaton notes what it misses, puts the subtree off and goes on. When Python has
+supplied the pieces, only the subtrees put off are walked, into the same row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .call import step
+from .jit import njit
+from .memory import (
+    FULL_TABLE,
+    LENGTHS,
+    MAX_MISSES,
+    MISS_A,
+    MISS_B,
+    MISS_KIND,
+    MISSES,
+    N_MISSES,
+    N_POSTPONED,
+    OUT,
+    POSTPONED,
+    ROW_WORDS,
+    ROWS,
+    T_BYTE,
+    T_DEPTH,
+    T_END,
+    T_TID,
+    T_TOFF,
+    TABLE_ROWS,
+    WALK,
+    X_BYTE,
+    X_DEPTH,
+    view,
+    view8,
+    view32,
+)
+from .step import FULL, MISS, OK
+
+ENTER, STEP_IN, STEP_IN_SPECIAL, KEY_IN, KEY_IN_SPECIAL = range(5)
+"""Kinds of postponed walks: of what is below a node in the given state; of a node from the state before its byte; of a
+node of the trie of special tokens; of a node inside a key, in the one and the other trie, see `key_walk.py`."""
+POSTPONED_WIDTH = 8  # kind, node, the five numbers of a state, and one more of the kind's own
+ALL_TOKENS, SPECIAL_TOKENS = 0, 1  # tries
+
+
+@njit
+def set_bit(rows: Any, base: int, token: int) -> None:
+    rows[base + (token >> 5)] |= 1 << (token & 31)
+
+
+@njit
+def clear_bit(rows: Any, base: int, token: int) -> None:
+    rows[base + (token >> 5)] &= ~(1 << (token & 31))
+
+
+@njit
+def set_below(C: Any, node: int, base: int) -> None:
+    """Mark all tokens below `node`."""
+    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
+    for t in range(first[node + 1], first[view32(C, T_END)[node]]):
+        set_bit(rows, base, tokens[t])
+
+
+@njit
+def clear_below(C: Any, node: int, base: int) -> None:
+    """Unmark the tokens at and below `node`."""
+    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
+    for t in range(first[node], first[view32(C, T_END)[node]]):
+        clear_bit(rows, base, tokens[t])
+
+
+@njit
+def add_row(C: Any, row: int, base: int) -> None:
+    """Mark all tokens of a row of TABLE_ROWS."""
+    from_row, rows = view32(C, TABLE_ROWS), view32(C, ROWS)
+    words = C[ROW_WORDS]
+    at = row * words
+    for i in range(words):
+        rows[base + i] |= from_row[at + i]
+
+
+@njit
+def note_miss(C: Any) -> None:
+    """Remember what the last step missed, once."""
+    count = C[N_MISSES]
+    for i in range(count):
+        at = MISSES + 3 * i
+        if C[at] == C[MISS_KIND] and C[at + 1] == C[MISS_A] and C[at + 2] == C[MISS_B]:
+            return
+    if count < MAX_MISSES:
+        at = MISSES + 3 * count
+        C[at] = C[MISS_KIND]
+        C[at + 1] = C[MISS_A]
+        C[at + 2] = C[MISS_B]
+        C[N_MISSES] = count + 1
+
+
+@njit
+def postpone(C: Any, kind: int, node: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
+    """Note what was missed and put the walk of a subtree off; MISS, or FULL where there is no room."""
+    return postpone_with(C, kind, node, stack, mode, q, x, n, 0)
+
+
+@njit
+def postpone_with(C: Any, kind: int, node: int, stack: int, mode: int, q: int, x: int, n: int, more: int) -> int:
+    """As `postpone`, with the number that the kind adds to a state's five."""
+    note_miss(C)
+    count = C[N_POSTPONED]
+    at = count * POSTPONED_WIDTH
+    if at + POSTPONED_WIDTH > C[LENGTHS + POSTPONED]:
+        C[FULL_TABLE] = POSTPONED
+        return FULL
+    entry = view(C, POSTPONED)
+    entry[at] = kind
+    entry[at + 1] = node
+    entry[at + 2] = stack
+    entry[at + 3] = mode
+    entry[at + 4] = q
+    entry[at + 5] = x
+    entry[at + 6] = n
+    entry[at + 7] = more
+    C[N_POSTPONED] = count + 1
+    return MISS
+
+
+@njit
+def put(walk: Any, at: int, stack: int, mode: int, q: int, x: int, n: int) -> None:
+    """Write a state to the walk's stack."""
+    walk[at] = stack
+    walk[at + 1] = mode
+    walk[at + 2] = q
+    walk[at + 3] = x
+    walk[at + 4] = n
+
+
+@njit
+def push(C: Any, walk: Any, at: int) -> None:
+    """Write the state in the result registers to the walk's stack."""
+    for k in range(5):
+        walk[at + k] = C[OUT + k]
+
+
+@njit
+def walk_plain(C: Any, trie: int, node: int, base: int) -> int:
+    """Mark the tokens below `node` of a trie, whose state is on the walk's stack, one step a node; OK or FULL."""
+    walk, rows = view(C, WALK), view32(C, ROWS)
+    special = trie == SPECIAL_TOKENS
+    shift = X_DEPTH - T_DEPTH if special else 0
+    byte = view8(C, X_BYTE if special else T_BYTE)
+    end, depth = view32(C, T_END + shift), view32(C, T_DEPTH + shift)
+    first, tokens = view32(C, T_TOFF + shift), view32(C, T_TID + shift)
+    stop = end[node]
+    i = node + 1
+    while i < stop:
+        at = (depth[i] - 1) * 5
+        code = step(C, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4], byte[i])
+        if code == OK:
+            push(C, walk, at + 5)
+            for t in range(first[i], first[i + 1]):
+                set_bit(rows, base, tokens[t])
+            i += 1
+            continue
+        if code == MISS:
+            kind = STEP_IN_SPECIAL if special else STEP_IN
+            code = postpone(C, kind, i, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
+        if code == FULL:
+            return FULL
+        i = end[i]
+    return OK

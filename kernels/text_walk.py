@@ -1,0 +1,246 @@
+"""Mask walks inside strings: straight through the table of the string's automaton, a few nanoseconds a node.
+
+From a position inside a string the whole vocabulary has to be told apart. Most of it is settled without a walk: the
+tokens that consist of characters of the state's loop are a ready row (see `loops.py`), which depends on the loop alone
+and so is shared by all grammars. What is walked is where some other character occurs, and the small trie of the
+*special* tokens, which end the string or hold an escape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .call import step
+from .classes import CONTINUES, NO_CLASS
+from .intern import M_LIMITED, M_LOOP, M_ROW
+from .jit import njit
+from .marks import (
+    ALL_TOKENS,
+    ENTER,
+    SPECIAL_TOKENS,
+    STEP_IN,
+    STEP_IN_SPECIAL,
+    add_row,
+    postpone,
+    push,
+    set_below,
+    set_bit,
+    walk_plain,
+)
+from .memory import (
+    DFA,
+    LOOP_SIZES,
+    ROWS,
+    STATE,
+    T_BYTE,
+    T_CLASSES,
+    T_DEPTH,
+    T_END,
+    T_HEIGHT,
+    T_OWN,
+    T_TID,
+    T_TOFF,
+    WALK,
+    X_BYTE,
+    X_DEPTH,
+    X_END,
+    X_TID,
+    X_TOFF,
+    view,
+    view8,
+    view32,
+)
+from .step import (
+    BOUNDARY,
+    COUNTED,
+    EXACT,
+    FULL,
+    MISS,
+    OK,
+    Q_DEAD,
+    Q_FLAGS,
+    Q_LIMIT,
+    Q_LOOP,
+    Q_LOOP_ROW,
+    STATE_WIDTH,
+    STRING,
+    complete,
+    lookup,
+    miss,
+    string_outcome,
+    string_viable,
+)
+
+_FEW = 48  # subtrees up to this size are walked without looking for a shortcut
+_MANY = 400  # in subtrees from this size on it is worth finding a loop that is not known yet
+_UNCLASSED = 1 << NO_CLASS
+NO_ROW = -2  # in place of the number of a row
+
+
+@njit
+def _content_walk(C: Any, node: int, base: int, stack: int, q: int, n: int, loop: int, dead: int, special: bool) -> int:
+    """Mark the tokens below `node` of the trie that a string at state `q` with `n` code points can take.
+
+    `loop` holds the classes whose tokens are marked already, `dead` those that cannot follow while only characters of
+    the loop are read. Special tokens only where `special` is set. OK or FULL.
+    """
+    walk, rows, states, dfa = view(C, WALK), view32(C, ROWS), view(C, STATE), view32(C, DFA)
+    byte, end, depth, own = view8(C, T_BYTE), view32(C, T_END), view32(C, T_DEPTH), view8(C, T_OWN)
+    first, tokens = view32(C, T_TOFF), view32(C, T_TID)
+    classes, height = view(C, T_CLASSES), view32(C, T_HEIGHT)
+    settled = loop | dead | _UNCLASSED
+    at = depth[node] * 5
+    walk[at], walk[at + 2], walk[at + 4] = 1, q, n
+    stop = end[node]
+    i = node + 1
+    while i < stop:
+        b = byte[i]
+        at = depth[i] * 5
+        from_q, count = walk[at - 3], walk[at - 1]
+        if b == 0x22 or b == 0x5C:
+            if special:
+                code = step(C, stack, STRING, from_q, 0, count, b)
+                if code == OK:
+                    push(C, walk, at)
+                    for t in range(first[i], first[i + 1]):
+                        set_bit(rows, base, tokens[t])
+                    code = walk_plain(C, ALL_TOKENS, i, base)
+                elif code == MISS:
+                    code = postpone(C, STEP_IN, i, stack, STRING, from_q, 0, count)
+                if code == FULL:
+                    return FULL
+            i = end[i]
+            continue
+        to = dfa[from_q * 256 + b]
+        if to <= 0 or b < 0x20:
+            if to < 0:
+                miss(C, M_ROW, from_q, 0)
+                if postpone(C, STEP_IN, i, stack, STRING, from_q, 0, count) == FULL:
+                    return FULL
+            i = end[i]
+            continue
+        record = to * STATE_WIDTH
+        flags = states[record + Q_FLAGS]
+        if flags & COUNTED:
+            if b & 0xC0 != 0x80:
+                count += 1
+            if (states[record + Q_LOOP] < 0 or count > states[record + Q_LIMIT]) and not string_viable(C, to, count, 0):
+                i = end[i]
+                continue
+        else:
+            count = 0
+        within = walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
+        if within and classes[i] & ~settled == 0:
+            i = end[i]
+            continue
+        for t in range(first[i], first[i + 1]):
+            set_bit(rows, base, tokens[t])
+        size = end[i] - i
+        if size > _FEW:
+            own_loop = states[record + Q_LOOP]
+            if own_loop < 0 and size > _MANY and flags & BOUNDARY and not within:
+                miss(C, M_LOOP, to, 0)
+                if postpone(C, ENTER, i, stack, STRING, to, 0, count) == FULL:
+                    return FULL
+                i = end[i]
+                continue
+            if (
+                own_loop >= 0
+                and classes[i] & ~own_loop == 0
+                and (flags & COUNTED == 0 or count + height[i] <= states[record + Q_LIMIT])
+            ):
+                set_below(C, i, base)
+                i = end[i]
+                continue
+        walk[at] = 1 if within else 0
+        walk[at + 2], walk[at + 4] = to, count
+        i += 1
+    return OK
+
+
+@njit
+def _special_walk(C: Any, base: int, stack: int, q: int, n: int) -> int:
+    """Mark the special tokens that a string at state `q` with `n` code points can take; OK or FULL."""
+    walk, rows, states, dfa = view(C, WALK), view32(C, ROWS), view(C, STATE), view32(C, DFA)
+    byte, end, depth = view8(C, X_BYTE), view32(C, X_END), view32(C, X_DEPTH)
+    first, tokens = view32(C, X_TOFF), view32(C, X_TID)
+    walk[2], walk[4] = q, n
+    stop = end[0]
+    i = 1
+    while i < stop:
+        b = byte[i]
+        at = depth[i] * 5
+        from_q, count = walk[at - 3], walk[at - 1]
+        if b == 0x22 or b == 0x5C:
+            if b == 0x22:
+                code = complete(C, stack, string_outcome(C, from_q, count))
+            else:
+                code = step(C, stack, STRING, from_q, 0, count, b)
+            if code == OK:
+                push(C, walk, at)
+                for t in range(first[i], first[i + 1]):
+                    set_bit(rows, base, tokens[t])
+                code = walk_plain(C, SPECIAL_TOKENS, i, base)
+            elif code == MISS:
+                code = postpone(C, STEP_IN_SPECIAL, i, stack, STRING, from_q, 0, count)
+            if code == FULL:
+                return FULL
+            i = end[i]
+            continue
+        to = dfa[from_q * 256 + b]
+        if to <= 0 or b < 0x20:
+            if to < 0:
+                miss(C, M_ROW, from_q, 0)
+                if postpone(C, STEP_IN_SPECIAL, i, stack, STRING, from_q, 0, count) == FULL:
+                    return FULL
+            i = end[i]
+            continue
+        if states[to * STATE_WIDTH + Q_FLAGS] & COUNTED:
+            if b & 0xC0 != 0x80:
+                count += 1
+            if not string_viable(C, to, count, 0):
+                i = end[i]
+                continue
+        else:
+            count = 0
+        walk[at + 2], walk[at + 4] = to, count
+        i += 1
+    return OK
+
+
+@njit
+def _loop_row(C: Any, row: int, left: int, exact: bool) -> int:
+    """The row of the tokens of a loop that `left` code points have room for: its number, MISS, or NO_ROW."""
+    if row < 0 or left >= view(C, LOOP_SIZES)[row]:
+        return row
+    if not exact:
+        return NO_ROW
+    found = lookup(C, M_LIMITED, row, max(left, 0))
+    return MISS if found < 0 else found - 1 if found > 0 else NO_ROW
+
+
+@njit
+def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
+    """Mark the tokens below `node` that a string at state `q` with `n` code points can take; OK or FULL."""
+    states = view(C, STATE)
+    at = q * STATE_WIDTH
+    if node != 0 or states[at + Q_FLAGS] & BOUNDARY == 0:
+        return _content_walk(C, node, base, stack, q, n, 0, 0, True)
+    loop = states[at + Q_LOOP]
+    if loop < 0 or (loop > 0 and states[at + Q_LOOP_ROW] == -1):
+        miss(C, M_LOOP, q, 1)
+        return postpone(C, ENTER, node, stack, STRING, q, 0, n)
+    row = NO_ROW
+    if loop > 0:
+        row = _loop_row(C, states[at + Q_LOOP_ROW], states[at + Q_LIMIT] - n, states[at + Q_FLAGS] & EXACT != 0)
+        if row == MISS:
+            return postpone(C, ENTER, node, stack, STRING, q, 0, n)
+    dead = 0
+    if row >= 0:
+        add_row(C, row, base)
+        dead = states[at + Q_DEAD]
+    else:
+        loop = 0
+    if _content_walk(C, node, base, stack, q, n, loop, dead, False) == FULL:
+        return FULL
+    return _special_walk(C, base, stack, q, n)
