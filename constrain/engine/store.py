@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from constrain.grammars.errors import ResourceLimitError
 from constrain.kernels import memory as m
 from constrain.kernels.intern import (
     FRAME_SEED,
@@ -40,6 +41,9 @@ _FIRST_SIZES = {
     m.NAME_BYTES: 1024,
     m.EOS: 0,
 }
+
+
+_MAX_NAMES = 1 << 24  # beginnings of free names; registers hold their numbers in so many bits
 
 
 class Store(m.Context):
@@ -96,6 +100,8 @@ class Store(m.Context):
             rehash_records(records, width, seed, int(counters[count]), tables[hashes])
         elif table == m.ROWS:
             self.forget_rows()
+        elif table == m.NAMES and tables[table].size >= _MAX_NAMES:
+            raise ResourceLimitError("", "properties", "too many names are kept", f"names {_MAX_NAMES}")
         else:
             self.reserve(table, 2 * tables[table].size)
 

@@ -21,12 +21,17 @@ def warm_up(*, quiet: bool = False) -> float:
     if not quiet and sys.stderr.isatty():
         print("constrain: preparing kernels (up to half a minute, once per machine) ...", file=sys.stderr)
     vocabulary = Vocabulary.from_tokens([bytes([b]) for b in range(256)] + [b'"a', b"<end>"], eos_token_ids=257)
-    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}, "minProperties": 1}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": "^[a-z]+$"}},
+        "patternProperties": {"b+": True},
+        "minProperties": 1,
+    }
     matcher = json_schema(schema).compile(vocabulary).matcher()
     bitmask = np.zeros((1, 9), dtype=np.int32)
-    matcher.fill_next_token_bitmask(bitmask)
-    matcher.accept_bytes(b'{"a":"x')
-    matcher.fill_next_token_bitmask(bitmask)
+    for text in (b"", b'{"a', b'":"x'):  # before a value, in a key, in a string
+        matcher.accept_bytes(text)
+        matcher.fill_next_token_bitmask(bitmask)
     matcher.accept_token(ord('"'))
     matcher.forced_bytes()
     apply_token_bitmask(np.zeros((1, 258), dtype=np.float32), bitmask)
