@@ -37,6 +37,7 @@ from .marks import (
     STEP_IN_SPECIAL,
     add_row,
     clear_bit,
+    is_hopeless,
     note_miss,
     postpone,
     postpone_with,
@@ -360,6 +361,9 @@ def _rest_walk(C: Any, node: int, base: int) -> int:
     while i < stop:
         at = (depth[i] - 1) * 5
         mode = walk[at + 1]
+        if is_hopeless(C, walk, at, byte[i]):
+            i = end[i]
+            continue
         code = step(C, walk[at], mode, walk[at + 2], walk[at + 3], walk[at + 4], byte[i])
         if code == OK:
             if mode == KEY and C[OUT + 1] != KEY:

@@ -45,6 +45,7 @@ from .marks import (
     add_row,
     clear_below,
     clear_bit,
+    is_hopeless,
     note_miss,
     postpone,
     push,
@@ -167,6 +168,9 @@ def walk_rest(C: Any, table: int, base: int, low: int, high: int) -> int:
         node = nodes + 5 * i
         up = bottom + (cross[node + 4] - 1) * 5
         mode = walk[up + 1]
+        if is_hopeless(C, walk, up, cross[node]):
+            i = cross[node + 1]
+            continue
         code = step(C, walk[up], mode, walk[up + 2], walk[up + 3], walk[up + 4], cross[node])
         if code == OK:
             if mode == KEY and C[OUT + 1] != KEY:
@@ -451,6 +455,9 @@ def walk_below(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: i
     i = node + 1
     while i < stop:
         at = (depth[i] - 1) * 5
+        if is_hopeless(C, walk, at, byte[i]):
+            i = end[i]
+            continue
         code = step(C, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4], byte[i])
         if code == OK:
             at += 5
