@@ -55,21 +55,20 @@ from .memory import (
     OUT,
     ROWS,
     STATE,
-    T_BYTE,
     T_CLASSES,
-    T_DEPTH,
-    T_END,
+    T_NODE,
     T_OWN,
     T_TID,
-    T_TOFF,
     TOKEN_BYTES,
     TOKEN_OFF,
     WALK,
-    X_BYTE,
-    X_DEPTH,
-    X_END,
+    X_NODE,
     X_TID,
-    X_TOFF,
+    node_byte,
+    node_depth,
+    node_end,
+    node_first,
+    node_stop,
     view,
     view8,
     view32,
@@ -143,10 +142,10 @@ def _try_below(C: Any, special: bool, node: int, skip: int, base: int, stack: in
 
     The key stands `skip` bytes into the tokens.
     """
-    first, end = view32(C, X_TOFF if special else T_TOFF), view32(C, X_END if special else T_END)
+    nodes = view32(C, X_NODE if special else T_NODE)
     tokens, rows = view32(C, X_TID if special else T_TID), view32(C, ROWS)
     missed = False
-    for t in range(first[node], first[end[node]]):
+    for t in range(node_first(nodes, node), node_first(nodes, node_end(nodes, node))):
         code = run_token(C, tokens[t], skip, stack, KEY, q, 0, n)
         if code == OK:
             set_bit(rows, base, tokens[t])
@@ -213,21 +212,20 @@ def content_walk(
     strings. Special tokens only where `special` is set. OK or FULL.
     """
     walk, rows = view(C, WALK), view32(C, ROWS)
-    byte, end, depth, own = view8(C, T_BYTE), view32(C, T_END), view32(C, T_DEPTH), view8(C, T_OWN)
-    first, tokens = view32(C, T_TOFF), view32(C, T_TID)
+    nodes, tokens, own = view32(C, T_NODE), view32(C, T_TID), view8(C, T_OWN)
     classes = view(C, T_CLASSES)
     frames = view(C, FRAMES)
     settled = loop | dead | _UNCLASSED
     used = frames[stack * FRAME_WIDTH + F_FREE]
     fst = frames[stack * FRAME_WIDTH + F_STATE]
     first_name = view(C, FST)[fst * FST_WIDTH + S_NAMES]
-    at = (depth[start] - 1) * 5
+    at = (node_depth(nodes, start) - 1) * 5
     walk[at], walk[at + 2], walk[at + 4] = 1 if loop != 0 else 0, names, state
     plenty = _plenty(C, stack) == 1
     i = start
     while i < stop:
-        b = byte[i]
-        at = depth[i] * 5
+        b = node_byte(nodes, i)
+        at = node_depth(nodes, i) * 5
         names, state = walk[at - 3], walk[at - 1]
         code = OK
         if b == 0x22 or b == 0x5C:
@@ -241,7 +239,7 @@ def content_walk(
             if postpone_with(C, KEY_IN, i, stack, skip, names, state, n, q) == FULL:
                 return FULL
         if b == 0x22 or b == 0x5C or b < 0x20 or code == MISS:
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         names, state = C[OUT], C[OUT + 1]
         if code == _BY_TOKEN:
@@ -250,29 +248,29 @@ def content_walk(
                 return FULL
             if code == MISS and postpone_with(C, KEY_IN, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
                 return FULL
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         if code == DEAD:
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         within = state > 0 and walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
         if within and _is_empty(names) and classes[i] & ~settled == 0:
-            i = end[i]
+            i = node_end(nodes, i)
             continue
-        for t in range(first[i], first[i + 1]):
+        for t in range(node_first(nodes, i), node_stop(nodes, i)):
             set_bit(rows, base, tokens[t])
-        size = end[i] - i
+        size = node_end(nodes, i) - i
         between = state > 0 and view(C, STATE)[state * STATE_WIDTH + Q_FLAGS] & BOUNDARY != 0
         if plenty and between and not within and size > _MANY:
             record = lookup(C, M_KEY_LOOP, fst, state)
             if record == MISS:
                 if postpone_with(C, KEY_IN, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
                     return FULL
-                i = end[i]
+                i = node_end(nodes, i)
                 continue
             if classes[i] & ~view(C, KEY_LOOPS)[record * KEY_LOOP_WIDTH] == 0:
                 set_below(C, i, base)
-                i = end[i]
+                i = node_end(nodes, i)
                 continue
         walk[at] = 1 if within else 0
         walk[at + 2], walk[at + 4] = names, state
@@ -354,22 +352,21 @@ def _rest_walk(C: Any, node: int, base: int) -> int:
     OK, FULL, or _BY_TOKEN when one of them holds another whole key.
     """
     walk, rows = view(C, WALK), view32(C, ROWS)
-    byte, end, depth = view8(C, X_BYTE), view32(C, X_END), view32(C, X_DEPTH)
-    first, tokens = view32(C, X_TOFF), view32(C, X_TID)
-    stop = end[node]
+    nodes, tokens = view32(C, X_NODE), view32(C, X_TID)
+    stop = node_end(nodes, node)
     i = node + 1
     while i < stop:
-        at = (depth[i] - 1) * 5
+        at = (node_depth(nodes, i) - 1) * 5
         mode = walk[at + 1]
-        if is_hopeless(C, walk, at, byte[i]):
-            i = end[i]
+        if is_hopeless(C, walk, at, node_byte(nodes, i)):
+            i = node_end(nodes, i)
             continue
-        code = step(C, walk[at], mode, walk[at + 2], walk[at + 3], walk[at + 4], byte[i])
+        code = step(C, walk[at], mode, walk[at + 2], walk[at + 3], walk[at + 4], node_byte(nodes, i))
         if code == OK:
             if mode == KEY and C[OUT + 1] != KEY:
                 return _BY_TOKEN
             push(C, walk, at + 5)
-            for t in range(first[i], first[i + 1]):
+            for t in range(node_first(nodes, i), node_stop(nodes, i)):
                 set_bit(rows, base, tokens[t])
             i += 1
             continue
@@ -377,7 +374,7 @@ def _rest_walk(C: Any, node: int, base: int) -> int:
             code = postpone(C, STEP_IN_SPECIAL, i, walk[at], mode, walk[at + 2], walk[at + 3], walk[at + 4])
         if code == FULL:
             return FULL
-        i = end[i]
+        i = node_end(nodes, i)
     return OK
 
 
@@ -387,7 +384,7 @@ def _end_name(
 ) -> int:
     """Mark the special tokens at and below a node that is the closing quote of a key; OK, MISS or FULL."""
     frames, rows, walk = view(C, FRAMES), view32(C, ROWS), view(C, WALK)
-    first, tokens, depth = view32(C, X_TOFF), view32(C, X_TID), view32(C, X_DEPTH)
+    nodes, tokens = view32(C, X_NODE), view32(C, X_TID)
     first_name = view(C, FST)[frames[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
     declared = not _is_empty(names) and name_bytes_at(C, first_name, names & _20, names >> 40) < 0
     if declared:
@@ -399,13 +396,16 @@ def _end_name(
     else:
         outcome = view(C, STATE)[state * STATE_WIDTH + Q_OUTCOME]
         used = frames[stack * FRAME_WIDTH + F_FREE]
-        if outcome == 0 or (used != 0 and _is_used(C, used, n & _24, tokens[first[i]], skip, depth[i] - 1)):
+        if outcome == 0:
+            return DEAD
+        token = tokens[node_first(nodes, i)]
+        if used != 0 and _is_used(C, used, n & _24, token, skip, node_depth(nodes, i) - 1):
             return DEAD
         code = after_free_name(C, stack, outcome)
     if code != OK:
         return code
-    push(C, walk, depth[i] * 5)
-    for t in range(first[i], first[i + 1]):
+    push(C, walk, node_depth(nodes, i) * 5)
+    for t in range(node_first(nodes, i), node_stop(nodes, i)):
         set_bit(rows, base, tokens[t])
     if declared:
         return walk_plain(C, SPECIAL_TOKENS, i, base)
@@ -417,12 +417,12 @@ def _end_name(
 def _escape(C: Any, i: int, base: int, stack: int, skip: int, names: int, state: int, n: int) -> int:
     """Mark the special tokens at and below a node that is a backslash inside a key; OK, MISS or FULL."""
     rows, walk = view32(C, ROWS), view(C, WALK)
-    first, tokens, depth = view32(C, X_TOFF), view32(C, X_TID), view32(C, X_DEPTH)
+    nodes, tokens = view32(C, X_NODE), view32(C, X_TID)
     if state > 0:  # the name is written down
         data = view8(C, TOKEN_BYTES)
-        begin = view32(C, TOKEN_OFF)[tokens[first[i]]]
+        begin = view32(C, TOKEN_OFF)[tokens[node_first(nodes, i)]]
         name = n & _24
-        for k in range(skip, depth[i] - 1):
+        for k in range(skip, node_depth(nodes, i) - 1):
             name = add_byte(C, name, data[begin + k])
             if name < 0:
                 return FULL
@@ -432,8 +432,8 @@ def _escape(C: Any, i: int, base: int, stack: int, skip: int, names: int, state:
     code = step(C, stack, KEY, names, 0, n, 0x5C)
     if code != OK:
         return code
-    push(C, walk, depth[i] * 5)
-    for t in range(first[i], first[i + 1]):
+    push(C, walk, node_depth(nodes, i) * 5)
+    for t in range(node_first(nodes, i), node_stop(nodes, i)):
         set_bit(rows, base, tokens[t])
     return walk_plain(C, SPECIAL_TOKENS, i, base)
 
@@ -444,19 +444,19 @@ def special_walk(
 ) -> int:
     """As `content_walk`, for the trie of special tokens."""
     walk = view(C, WALK)
-    byte, end, depth = view8(C, X_BYTE), view32(C, X_END), view32(C, X_DEPTH)
+    nodes = view32(C, X_NODE)
     frames = view(C, FRAMES)
     used = frames[stack * FRAME_WIDTH + F_FREE]
     first_name = view(C, FST)[frames[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
     plenty = _plenty(C, stack)
     if plenty == MISS:
         note_miss(C)
-    at = (depth[start] - 1) * 5
+    at = (node_depth(nodes, start) - 1) * 5
     walk[at + 2], walk[at + 4] = names, state
     i = start
     while i < stop:
-        b = byte[i]
-        at = depth[i] * 5
+        b = node_byte(nodes, i)
+        at = node_depth(nodes, i) * 5
         names, state = walk[at - 3], walk[at - 1]
         if b < 0x20:
             code = DEAD
@@ -477,7 +477,7 @@ def special_walk(
         if code == FULL:
             return FULL
         if code != OK or b == 0x22 or b == 0x5C:
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         walk[at + 2], walk[at + 4] = C[OUT], C[OUT + 1]
         i += 1
@@ -488,8 +488,8 @@ def special_walk(
 def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
     """Mark what follows below `node` inside a key, not inside an escape; OK or FULL."""
     frames = view(C, FRAMES)
-    skip = view32(C, T_DEPTH)[node]
-    stop = view32(C, T_END)[node]
+    skip = node_depth(view32(C, T_NODE), node)
+    stop = node_end(view32(C, T_NODE), node)
     state = (n >> 24) & _30 if n >> 60 else 0
     if node != 0 or (state > 0 and view(C, STATE)[state * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0):
         return content_walk(C, node + 1, stop, base, stack, skip, q, state, q, n, 0, 0, True)
@@ -509,4 +509,4 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
                 loop, dead = loops[record * KEY_LOOP_WIDTH], loops[record * KEY_LOOP_WIDTH + 1]
     if content_walk(C, 1, stop, base, stack, 0, q, state, q, n, loop, dead, False) == FULL:
         return FULL
-    return special_walk(C, 1, view32(C, X_END)[0], base, stack, 0, q, state, q, n)
+    return special_walk(C, 1, node_end(view32(C, X_NODE), 0), base, stack, 0, q, state, q, n)

@@ -29,17 +29,18 @@ from .memory import (
     POSTPONED,
     ROW_WORDS,
     ROWS,
-    T_BYTE,
-    T_DEPTH,
-    T_END,
+    T_NODE,
     T_TID,
-    T_TOFF,
     TABLE_ROWS,
     WALK,
-    X_BYTE,
-    X_DEPTH,
+    X_NODE,
+    X_TID,
+    node_byte,
+    node_depth,
+    node_end,
+    node_first,
+    node_stop,
     view,
-    view8,
     view32,
 )
 from .step import FST_WIDTH, FULL, KEY, LITERAL, MISS, OK, RAW, S_NAMES, STRING, name_bytes_at
@@ -65,16 +66,16 @@ def clear_bit(rows: Any, base: int, token: int) -> None:
 @njit
 def set_below(C: Any, node: int, base: int) -> None:
     """Mark all tokens below `node`."""
-    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
-    for t in range(first[node + 1], first[view32(C, T_END)[node]]):
+    nodes, tokens, rows = view32(C, T_NODE), view32(C, T_TID), view32(C, ROWS)
+    for t in range(node_stop(nodes, node), node_first(nodes, node_end(nodes, node))):
         set_bit(rows, base, tokens[t])
 
 
 @njit
 def clear_below(C: Any, node: int, base: int) -> None:
     """Unmark the tokens at and below `node`."""
-    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
-    for t in range(first[node], first[view32(C, T_END)[node]]):
+    nodes, tokens, rows = view32(C, T_NODE), view32(C, T_TID), view32(C, ROWS)
+    for t in range(node_first(nodes, node), node_first(nodes, node_end(nodes, node))):
         clear_bit(rows, base, tokens[t])
 
 
@@ -178,21 +179,18 @@ def walk_plain(C: Any, trie: int, node: int, base: int) -> int:
     """Mark the tokens below `node` of a trie, whose state is on the walk's stack, one step a node; OK or FULL."""
     walk, rows = view(C, WALK), view32(C, ROWS)
     special = trie == SPECIAL_TOKENS
-    shift = X_DEPTH - T_DEPTH if special else 0
-    byte = view8(C, X_BYTE if special else T_BYTE)
-    end, depth = view32(C, T_END + shift), view32(C, T_DEPTH + shift)
-    first, tokens = view32(C, T_TOFF + shift), view32(C, T_TID + shift)
-    stop = end[node]
+    nodes, tokens = view32(C, X_NODE if special else T_NODE), view32(C, X_TID if special else T_TID)
+    stop = node_end(nodes, node)
     i = node + 1
     while i < stop:
-        at = (depth[i] - 1) * 5
-        if is_hopeless(C, walk, at, byte[i]):
-            i = end[i]
+        at = (node_depth(nodes, i) - 1) * 5
+        if is_hopeless(C, walk, at, node_byte(nodes, i)):
+            i = node_end(nodes, i)
             continue
-        code = step(C, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4], byte[i])
+        code = step(C, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4], node_byte(nodes, i))
         if code == OK:
             push(C, walk, at + 5)
-            for t in range(first[i], first[i + 1]):
+            for t in range(node_first(nodes, i), node_stop(nodes, i)):
                 set_bit(rows, base, tokens[t])
             i += 1
             continue
@@ -201,5 +199,5 @@ def walk_plain(C: Any, trie: int, node: int, base: int) -> int:
             code = postpone(C, kind, i, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
         if code == FULL:
             return FULL
-        i = end[i]
+        i = node_end(nodes, i)
     return OK

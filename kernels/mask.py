@@ -72,25 +72,25 @@ from .memory import (
     POS,
     POSTPONED,
     RESUME,
+    ROOT_WIDTH,
     ROW_WORDS,
     ROWS,
     STATE,
-    T_BYTE,
-    T_DEPTH,
-    T_END,
+    T_NODE,
+    T_ROOT,
     T_TID,
-    T_TOFF,
     TABLE,
     TOKEN_OFF,
     WALK,
-    X_BYTE,
-    X_DEPTH,
-    X_END,
+    X_NODE,
     X_TID,
-    X_TOFF,
     context,
+    node_byte,
+    node_depth,
+    node_end,
+    node_first,
+    node_stop,
     view,
-    view8,
     view32,
 )
 from .step import (
@@ -238,15 +238,15 @@ def escape_class(x: int) -> int:
 @njit
 def find_child(C: Any, node: int, wanted: int) -> int:
     """The child of a trie node under a byte, or -1."""
-    byte, end = view8(C, T_BYTE), view32(C, T_END)
+    nodes = view32(C, T_NODE)
     i = node + 1
-    stop = end[node]
+    stop = node_end(nodes, node)
     while i < stop:
-        if byte[i] == wanted:
+        if node_byte(nodes, i) == wanted:
             return i
-        if byte[i] > wanted:
+        if node_byte(nodes, i) > wanted:
             return -1
-        i = end[i]
+        i = node_end(nodes, i)
     return -1
 
 
@@ -311,9 +311,9 @@ def correct_name(C: Any, node: int, base: int, stack: int, n: int, name: int, st
 @njit
 def mark_below(C: Any, node: int, base: int) -> int:
     """Mark the tokens at and below `node`, whose state is in the result registers; OK or FULL."""
-    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
-    push(C, view(C, WALK), view32(C, T_DEPTH)[node] * 5)
-    for t in range(first[node], first[node + 1]):
+    nodes, tokens, rows = view32(C, T_NODE), view32(C, T_TID), view32(C, ROWS)
+    push(C, view(C, WALK), node_depth(view32(C, T_NODE), node) * 5)
+    for t in range(node_first(nodes, node), node_stop(nodes, node)):
         set_bit(rows, base, tokens[t])
     return walk_plain(C, ALL_TOKENS, node, base)
 
@@ -387,7 +387,7 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
     at = tables[table * TABLE_WIDTH + B_ESCAPED]
     for i in range(tables[table * TABLE_WIDTH + B_ESCAPED_COUNT]):
         token = cross[at + i]
-        code = run_token(C, token, view32(C, T_DEPTH)[node], stack, KEY, q, x, n)
+        code = run_token(C, token, node_depth(view32(C, T_NODE), node), stack, KEY, q, x, n)
         if code == OK:
             set_bit(rows, base, token)
         elif code == FULL:
@@ -422,7 +422,7 @@ def enter(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n
     OK (some of it may be postponed), FULL, or DEAD where the walk has to go step by step.
     """
     code = DEAD
-    size = view32(C, T_END)[node] - node
+    size = node_end(view32(C, T_NODE), node) - node
     if size > _SMALL or node == 0:
         if mode == STRING:
             code = string_in_free_text(C, node, base, stack, q, x, n)
@@ -431,8 +431,8 @@ def enter(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n
     if code == MISS:
         return OK if postpone(C, ENTER, node, stack, mode, q, x, n) == MISS else FULL
     if code == REDO:
-        first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
-        for t in range(first[node + 1], first[view32(C, T_END)[node]]):
+        nodes, tokens, rows = view32(C, T_NODE), view32(C, T_TID), view32(C, ROWS)
+        for t in range(node_stop(nodes, node), node_first(nodes, node_end(nodes, node))):
             clear_bit(rows, base, tokens[t])
         return DEAD
     if code == DEAD and mode == STRING and x == 0:
@@ -442,34 +442,31 @@ def enter(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n
 
 
 @njit
-def walk_below(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
-    """Mark the tokens below a node, in the given state there; OK (some of it may be postponed) or FULL."""
+def walk_range(C: Any, start: int, stop: int, base: int) -> int:
+    """Mark the tokens at the nodes `start` .. `stop` - 1, the state of their parent being on the walk's stack.
+
+    OK (some of it may be postponed) or FULL.
+    """
     walk = view(C, WALK)
-    byte, end, depth = view8(C, T_BYTE), view32(C, T_END), view32(C, T_DEPTH)
-    first, tokens, rows = view32(C, T_TOFF), view32(C, T_TID), view32(C, ROWS)
-    code = enter(C, node, base, stack, mode, q, x, n)
-    if code != DEAD:
-        return code
-    put(walk, depth[node] * 5, stack, mode, q, x, n)
-    stop = end[node]
-    i = node + 1
+    nodes, tokens, rows = view32(C, T_NODE), view32(C, T_TID), view32(C, ROWS)
+    i = start
     while i < stop:
-        at = (depth[i] - 1) * 5
-        if is_hopeless(C, walk, at, byte[i]):
-            i = end[i]
+        at = (node_depth(nodes, i) - 1) * 5
+        if is_hopeless(C, walk, at, node_byte(nodes, i)):
+            i = node_end(nodes, i)
             continue
-        code = step(C, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4], byte[i])
+        code = step(C, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4], node_byte(nodes, i))
         if code == OK:
             at += 5
             push(C, walk, at)
-            for t in range(first[i], first[i + 1]):
+            for t in range(node_first(nodes, i), node_stop(nodes, i)):
                 set_bit(rows, base, tokens[t])
-            if end[i] - i > _SMALL and (walk[at + 1] == STRING or walk[at + 1] == KEY):
+            if node_end(nodes, i) - i > _SMALL and (walk[at + 1] == STRING or walk[at + 1] == KEY):
                 code = enter(C, i, base, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
                 if code == FULL:
                     return FULL
                 if code == OK:
-                    i = end[i]
+                    i = node_end(nodes, i)
                     continue
             i += 1
             continue
@@ -477,7 +474,25 @@ def walk_below(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: i
             code = postpone(C, STEP_IN, i, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
         if code == FULL:
             return FULL
-        i = end[i]
+        i = node_end(nodes, i)
+    return OK
+
+
+@njit
+def walk_below(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
+    """Mark the tokens below a node, in the given state there; OK (some of it may be postponed) or FULL."""
+    walk, nodes = view(C, WALK), view32(C, T_NODE)
+    code = enter(C, node, base, stack, mode, q, x, n)
+    if code != DEAD:
+        return code
+    put(walk, node_depth(nodes, node) * 5, stack, mode, q, x, n)
+    if node != 0:
+        return walk_range(C, node + 1, node_end(nodes, node), base)
+    root = view(C, T_ROOT)
+    for byte in range(256):
+        i = root[byte * ROOT_WIDTH]
+        if i > 0 and not is_hopeless(C, walk, 0, byte) and walk_range(C, i, node_end(nodes, i), base) == FULL:
+            return FULL
     return OK
 
 
@@ -505,10 +520,10 @@ def resume(C: Any, base: int) -> int:
         elif kind == STEP_IN or kind == STEP_IN_SPECIAL:
             code = resume_step(C, kind, node, base, stack, mode, q, x, n)
         elif kind == KEY_IN:
-            stop = view32(C, T_END)[node]
+            stop = node_end(view32(C, T_NODE), node)
             code = content_walk(C, node, stop, base, stack, mode, q, x, more, n, 0, 0, True)
         else:
-            code = special_walk(C, node, view32(C, X_END)[node], base, stack, mode, q, x, more, n)
+            code = special_walk(C, node, node_end(view32(C, X_NODE), node), base, stack, mode, q, x, more, n)
         if code != FULL:
             done += 1
     left = C[N_POSTPONED] - done
@@ -524,18 +539,19 @@ def resume(C: Any, base: int) -> int:
 def resume_step(C: Any, kind: int, node: int, base: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
     """Step into a node of one of the tries and walk what is below; OK (some of it may be postponed) or FULL."""
     special = kind == STEP_IN_SPECIAL
-    byte = view8(C, X_BYTE if special else T_BYTE)[node]
+    nodes = view32(C, X_NODE if special else T_NODE)
+    byte = node_byte(nodes, node)
     code = step(C, stack, mode, q, x, n, byte)
     if code == MISS:
         return OK if postpone(C, kind, node, stack, mode, q, x, n) == MISS else FULL
     if code != OK:
         return FULL if code == FULL else OK
-    first, tokens = view32(C, X_TOFF if special else T_TOFF), view32(C, X_TID if special else T_TID)
+    tokens = view32(C, X_TID if special else T_TID)
     rows = view32(C, ROWS)
-    for t in range(first[node], first[node + 1]):
+    for t in range(node_first(nodes, node), node_stop(nodes, node)):
         set_bit(rows, base, tokens[t])
     if special:
-        push(C, view(C, WALK), view32(C, X_DEPTH)[node] * 5)
+        push(C, view(C, WALK), node_depth(view32(C, X_NODE), node) * 5)
         return walk_plain(C, SPECIAL_TOKENS, node, base)
     return walk_below(C, node, base, C[OUT], C[OUT + 1], C[OUT + 2], C[OUT + 3], C[OUT + 4])
 

@@ -43,13 +43,12 @@ _pointer_u8 = _pointer(types.uint8)
 FRAMES, MEMO_KEY, MEMO_VAL, POS, FST, ALT, SLOT, STATE, ENTRY, WORDS, SEEN, LENSET, NAMES = range(13)  # int64
 # int64 as well: the walk's stack, terminal tables, sets of literals, what a walk has put off, loops of free
 # names, the code points of the longest token of a row
-WALK, TABLE, LITERALS, T_CLASSES, POSTPONED, KEY_LOOPS, LOOP_SIZES = range(13, 20)
-DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(20, 27)  # int32
-# int32, the vocabulary's. A trie has four tables in this order: T_ of all tokens, X_ of those that leave plain text.
-T_END, T_DEPTH, T_TOFF, T_TID, X_END, X_DEPTH, X_TOFF, X_TID = range(27, 35)
-T_HEIGHT, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(35, 40)
-NAME_BYTES, T_BYTE, X_BYTE, T_OWN, TOKEN_BYTES = range(40, 45)  # uint8
-N_TABLES = 45
+WALK, TABLE, LITERALS, T_CLASSES, T_ROOT, POSTPONED, KEY_LOOPS, LOOP_SIZES = range(13, 21)
+DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(21, 28)  # int32
+# int32, the vocabulary's: the nodes and token ids of a trie, T_ of all tokens, X_ of those that leave plain text, ...
+T_NODE, T_TID, X_NODE, X_TID, T_HEIGHT, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(28, 37)
+NAME_BYTES, T_OWN, TOKEN_BYTES = range(37, 40)  # uint8
+N_TABLES = 40
 INT32_TABLES = range(DFA, NAME_BYTES)
 UINT8_TABLES = range(NAME_BYTES, N_TABLES)
 
@@ -102,6 +101,38 @@ else:
     def view8(C: Any, table: int) -> Any:
         """A uint8 table."""
         return _pointer_u8(C[table])
+
+
+ROOT_WIDTH = 2
+"""Fields of T_ROOT for each byte: the child of the trie's root, 0 for none, and the classes at and below it."""
+NODE_WIDTH = 4
+"""Fields of a trie's node, together so that a visit costs one line of the processor's cache: the byte with the depth
+above it, the end of the subtree, the first of the node's tokens and the one after the last."""
+
+
+@njit
+def node_byte(nodes: Any, i: int) -> int:
+    return nodes[NODE_WIDTH * i] & 0xFF
+
+
+@njit
+def node_depth(nodes: Any, i: int) -> int:
+    return nodes[NODE_WIDTH * i] >> 8
+
+
+@njit
+def node_end(nodes: Any, i: int) -> int:
+    return nodes[NODE_WIDTH * i + 1]
+
+
+@njit
+def node_first(nodes: Any, i: int) -> int:
+    return nodes[NODE_WIDTH * i + 2]
+
+
+@njit
+def node_stop(nodes: Any, i: int) -> int:
+    return nodes[NODE_WIDTH * i + 3]
 
 
 class Context:

@@ -9,7 +9,20 @@ from typing import Any
 
 from .call import step
 from .jit import njit
-from .memory import OUT, STATE, T_BYTE, T_DEPTH, T_END, T_TID, T_TOFF, context, view, view8, view32
+from .memory import (
+    OUT,
+    STATE,
+    T_NODE,
+    T_TID,
+    context,
+    node_byte,
+    node_depth,
+    node_end,
+    node_first,
+    node_stop,
+    view,
+    view32,
+)
 from .step import BOUNDARY, OK, Q_FLAGS, STATE_WIDTH, STRING
 
 
@@ -22,32 +35,31 @@ def scan(address: int, node: int, q: int, x: int, content: Any, leaving: Any, sc
     four columns and more rows than the longest token has bytes. Returns the two numbers of rows.
     """
     C = context(address)
-    byte, end, depth = view8(C, T_BYTE), view32(C, T_END), view32(C, T_DEPTH)
-    first, tokens = view32(C, T_TOFF), view32(C, T_TID)
+    nodes, tokens = view32(C, T_NODE), view32(C, T_TID)
     states = view(C, STATE)
     inside = 0
     crossing = 0
-    root = depth[node]
+    root = node_depth(nodes, node)
     scratch[root, 0], scratch[root, 1], scratch[root, 2], scratch[root, 3] = q, x, 0, 0
     i = node + 1
-    stop = end[node]
+    stop = node_end(nodes, node)
     while i < stop:
-        d = depth[i]
+        d = node_depth(nodes, i)
         at_q, at_x = scratch[d - 1, 0], scratch[d - 1, 1]
         points, escaped = scratch[d - 1, 2], scratch[d - 1, 3]
-        b = byte[i]
+        b = node_byte(nodes, i)
         if b == 0x22 and at_x == 0:
             if states[at_q * STATE_WIDTH + Q_FLAGS] & BOUNDARY:
-                for t in range(first[i], first[end[i]]):
+                for t in range(node_first(nodes, i), node_first(nodes, node_end(nodes, i))):
                     leaving[crossing, 0] = tokens[t]
                     leaving[crossing, 1] = points
                     leaving[crossing, 2] = d
                     leaving[crossing, 3] = escaped
                     crossing += 1
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         if step(C, 0, STRING, at_q, at_x, 0, b) != OK:
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         to_x = C[OUT + 3]
         if at_x != 0:
@@ -57,7 +69,7 @@ def scan(address: int, node: int, q: int, x: int, content: Any, leaving: Any, sc
             points += 1
         scratch[d, 0], scratch[d, 1], scratch[d, 2] = C[OUT + 2], to_x, points
         scratch[d, 3] = 1 if to_x != 0 else escaped
-        for t in range(first[i], first[i + 1]):
+        for t in range(node_first(nodes, i), node_stop(nodes, i)):
             content[inside, 0] = tokens[t]
             content[inside, 1] = points + (1 if to_x != 0 else 0)
             inside += 1

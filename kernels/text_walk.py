@@ -30,22 +30,23 @@ from .marks import (
 from .memory import (
     DFA,
     LOOP_SIZES,
+    ROOT_WIDTH,
     ROWS,
     STATE,
-    T_BYTE,
     T_CLASSES,
-    T_DEPTH,
-    T_END,
     T_HEIGHT,
+    T_NODE,
     T_OWN,
+    T_ROOT,
     T_TID,
-    T_TOFF,
     WALK,
-    X_BYTE,
-    X_DEPTH,
-    X_END,
+    X_NODE,
     X_TID,
-    X_TOFF,
+    node_byte,
+    node_depth,
+    node_end,
+    node_first,
+    node_stop,
     view,
     view8,
     view32,
@@ -78,38 +79,35 @@ NO_ROW = -2  # in place of the number of a row
 
 
 @njit
-def _content_walk(C: Any, node: int, base: int, stack: int, q: int, n: int, loop: int, dead: int, special: bool) -> int:
-    """Mark the tokens below `node` of the trie that a string at state `q` with `n` code points can take.
+def _content_walk(C: Any, start: int, stop: int, base: int, stack: int, loop: int, dead: int, special: bool) -> int:
+    """Mark the tokens at the nodes `start` .. `stop` - 1 that a string can take, the state of their parent being on the
+    walk's stack.
 
     `loop` holds the classes whose tokens are marked already, `dead` those that cannot follow while only characters of
     the loop are read. Special tokens only where `special` is set. OK or FULL.
     """
     walk, rows, states, dfa = view(C, WALK), view32(C, ROWS), view(C, STATE), view32(C, DFA)
-    byte, end, depth, own = view8(C, T_BYTE), view32(C, T_END), view32(C, T_DEPTH), view8(C, T_OWN)
-    first, tokens = view32(C, T_TOFF), view32(C, T_TID)
+    nodes, tokens, own = view32(C, T_NODE), view32(C, T_TID), view8(C, T_OWN)
     classes, height = view(C, T_CLASSES), view32(C, T_HEIGHT)
     settled = loop | dead | _UNCLASSED
-    at = depth[node] * 5
-    walk[at], walk[at + 2], walk[at + 4] = 1, q, n
-    stop = end[node]
-    i = node + 1
+    i = start
     while i < stop:
-        b = byte[i]
-        at = depth[i] * 5
+        b = node_byte(nodes, i)
+        at = node_depth(nodes, i) * 5
         from_q, count = walk[at - 3], walk[at - 1]
         if b == 0x22 or b == 0x5C:
             if special:
                 code = step(C, stack, STRING, from_q, 0, count, b)
                 if code == OK:
                     push(C, walk, at)
-                    for t in range(first[i], first[i + 1]):
+                    for t in range(node_first(nodes, i), node_stop(nodes, i)):
                         set_bit(rows, base, tokens[t])
                     code = walk_plain(C, ALL_TOKENS, i, base)
                 elif code == MISS:
                     code = postpone(C, STEP_IN, i, stack, STRING, from_q, 0, count)
                 if code == FULL:
                     return FULL
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         to = dfa[from_q * 256 + b]
         if to <= 0 or b < 0x20:
@@ -117,7 +115,7 @@ def _content_walk(C: Any, node: int, base: int, stack: int, q: int, n: int, loop
                 miss(C, M_ROW, from_q, 0)
                 if postpone(C, STEP_IN, i, stack, STRING, from_q, 0, count) == FULL:
                     return FULL
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         record = to * STATE_WIDTH
         flags = states[record + Q_FLAGS]
@@ -125,24 +123,24 @@ def _content_walk(C: Any, node: int, base: int, stack: int, q: int, n: int, loop
             if b & 0xC0 != 0x80:
                 count += 1
             if (states[record + Q_LOOP] < 0 or count > states[record + Q_LIMIT]) and not string_viable(C, to, count, 0):
-                i = end[i]
+                i = node_end(nodes, i)
                 continue
         else:
             count = 0
         within = walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
         if within and classes[i] & ~settled == 0:
-            i = end[i]
+            i = node_end(nodes, i)
             continue
-        for t in range(first[i], first[i + 1]):
+        for t in range(node_first(nodes, i), node_stop(nodes, i)):
             set_bit(rows, base, tokens[t])
-        size = end[i] - i
+        size = node_end(nodes, i) - i
         if size > _FEW:
             own_loop = states[record + Q_LOOP]
             if own_loop < 0 and size > _MANY and flags & BOUNDARY and not within:
                 miss(C, M_LOOP, to, 0)
                 if postpone(C, ENTER, i, stack, STRING, to, 0, count) == FULL:
                     return FULL
-                i = end[i]
+                i = node_end(nodes, i)
                 continue
             if (
                 own_loop >= 0
@@ -150,7 +148,7 @@ def _content_walk(C: Any, node: int, base: int, stack: int, q: int, n: int, loop
                 and (flags & COUNTED == 0 or count + height[i] <= states[record + Q_LIMIT])
             ):
                 set_below(C, i, base)
-                i = end[i]
+                i = node_end(nodes, i)
                 continue
         walk[at] = 1 if within else 0
         walk[at + 2], walk[at + 4] = to, count
@@ -159,17 +157,39 @@ def _content_walk(C: Any, node: int, base: int, stack: int, q: int, n: int, loop
 
 
 @njit
+def _content_below(
+    C: Any, node: int, base: int, stack: int, q: int, n: int, loop: int, dead: int, special: bool
+) -> int:
+    """As `_content_walk`, of what is below a node where the string is at state `q` with `n` code points."""
+    walk, nodes = view(C, WALK), view32(C, T_NODE)
+    at = node_depth(nodes, node) * 5
+    walk[at], walk[at + 2], walk[at + 4] = 1, q, n
+    if node != 0:
+        return _content_walk(C, node + 1, node_end(nodes, node), base, stack, loop, dead, special)
+    root, dfa = view(C, T_ROOT), view32(C, DFA)
+    settled = loop | dead | _UNCLASSED
+    for byte in range(256):
+        i = root[byte * ROOT_WIDTH]
+        if i == 0 or dfa[q * 256 + byte] == 0:
+            continue
+        if root[byte * ROOT_WIDTH + 1] & ~settled == 0 and loop != 0:
+            continue
+        if _content_walk(C, i, node_end(nodes, i), base, stack, loop, dead, special) == FULL:
+            return FULL
+    return OK
+
+
+@njit
 def _special_walk(C: Any, base: int, stack: int, q: int, n: int) -> int:
     """Mark the special tokens that a string at state `q` with `n` code points can take; OK or FULL."""
     walk, rows, states, dfa = view(C, WALK), view32(C, ROWS), view(C, STATE), view32(C, DFA)
-    byte, end, depth = view8(C, X_BYTE), view32(C, X_END), view32(C, X_DEPTH)
-    first, tokens = view32(C, X_TOFF), view32(C, X_TID)
+    nodes, tokens = view32(C, X_NODE), view32(C, X_TID)
     walk[2], walk[4] = q, n
-    stop = end[0]
+    stop = node_end(nodes, 0)
     i = 1
     while i < stop:
-        b = byte[i]
-        at = depth[i] * 5
+        b = node_byte(nodes, i)
+        at = node_depth(nodes, i) * 5
         from_q, count = walk[at - 3], walk[at - 1]
         if b == 0x22 or b == 0x5C:
             if b == 0x22:
@@ -178,14 +198,14 @@ def _special_walk(C: Any, base: int, stack: int, q: int, n: int) -> int:
                 code = step(C, stack, STRING, from_q, 0, count, b)
             if code == OK:
                 push(C, walk, at)
-                for t in range(first[i], first[i + 1]):
+                for t in range(node_first(nodes, i), node_stop(nodes, i)):
                     set_bit(rows, base, tokens[t])
                 code = walk_plain(C, SPECIAL_TOKENS, i, base)
             elif code == MISS:
                 code = postpone(C, STEP_IN_SPECIAL, i, stack, STRING, from_q, 0, count)
             if code == FULL:
                 return FULL
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         to = dfa[from_q * 256 + b]
         if to <= 0 or b < 0x20:
@@ -193,13 +213,13 @@ def _special_walk(C: Any, base: int, stack: int, q: int, n: int) -> int:
                 miss(C, M_ROW, from_q, 0)
                 if postpone(C, STEP_IN_SPECIAL, i, stack, STRING, from_q, 0, count) == FULL:
                     return FULL
-            i = end[i]
+            i = node_end(nodes, i)
             continue
         if states[to * STATE_WIDTH + Q_FLAGS] & COUNTED:
             if b & 0xC0 != 0x80:
                 count += 1
             if not string_viable(C, to, count, 0):
-                i = end[i]
+                i = node_end(nodes, i)
                 continue
         else:
             count = 0
@@ -225,7 +245,7 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
     states = view(C, STATE)
     at = q * STATE_WIDTH
     if node != 0 or states[at + Q_FLAGS] & BOUNDARY == 0:
-        return _content_walk(C, node, base, stack, q, n, 0, 0, True)
+        return _content_below(C, node, base, stack, q, n, 0, 0, True)
     loop = states[at + Q_LOOP]
     if loop < 0 or (loop > 0 and states[at + Q_LOOP_ROW] == -1):
         miss(C, M_LOOP, q, 1)
@@ -241,6 +261,6 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
         dead = states[at + Q_DEAD]
     else:
         loop = 0
-    if _content_walk(C, node, base, stack, q, n, loop, dead, False) == FULL:
+    if _content_below(C, node, base, stack, q, n, loop, dead, False) == FULL:
         return FULL
     return _special_walk(C, base, stack, q, n)

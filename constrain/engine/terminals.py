@@ -14,10 +14,11 @@ from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
 from constrain.kernels.classes import CLASS_BY_FIRST, CLASS_BY_SECOND, NO_CLASS, classify, token_classes
 from constrain.kernels.mask import TABLE_WIDTH
+from constrain.kernels.memory import NODE_WIDTH, ROOT_WIDTH
 from constrain.kernels.step import X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW
 from constrain.kernels.terminal import content_row, scan
 from constrain.kernels.text_walk import NO_ROW
-from constrain.kernels.trie import build_trie
+from constrain.kernels.trie import Trie, build_trie
 from constrain.vocabulary import Vocabulary
 
 _LOOP_ROWS = 2048  # rows of loops kept for one vocabulary
@@ -40,16 +41,13 @@ class Terminals:
         np.cumsum(sizes, out=offsets[1:])
         self.longest = max(1, vocabulary.longest)
         self.fixed: dict[int, NDArray[np.generic]] = {
-            m.T_BYTE: _copy(trie.byte, np.uint8),
-            m.T_END: _copy(trie.end, np.int32),
-            m.T_DEPTH: _copy(trie.depth, np.int32),
-            m.T_TOFF: _copy(trie.token_offset, np.int32),
+            m.T_NODE: _nodes(trie),
             m.T_TID: _copy(trie.token_ids, np.int32),
             m.TOKEN_OFF: offsets,
             m.TOKEN_BYTES: np.frombuffer(b"".join(self._tokens) or b"\0", dtype=np.uint8).copy(),
             m.EOS: np.array([e for e in vocabulary.eos_token_ids if 0 <= e < vocabulary.size], dtype=np.int32),
         }
-        self._classify()
+        self._classify(trie)
         self._add_special_trie()
         self._table = np.zeros(TABLE_WIDTH * 64, dtype=np.int64)
         self._cross = np.zeros(4096, dtype=np.int32)
@@ -65,31 +63,32 @@ class Terminals:
         self._leaving = np.empty((count, 4), dtype=np.int32)
         self._scratch = np.zeros((self.longest + 2, 4), dtype=np.int64)
 
-    def _classify(self) -> None:
+    def _classify(self, trie: Trie) -> None:
         """Sort the characters of the vocabulary into classes, by node and by token."""
-        byte, end = self.fixed[m.T_BYTE], self.fixed[m.T_END]
-        nodes = byte.size
+        nodes = trie.byte.size
         below = np.zeros(nodes, dtype=np.int64)
         own = np.zeros(nodes, dtype=np.uint8)
         height = np.zeros(nodes, dtype=np.int32)
         utf8 = _utf8_automaton()
         scratch = np.zeros((nodes, utf8.shape[0]), dtype=np.int64)
-        classify(byte, end, CLASS_BY_FIRST, CLASS_BY_SECOND, utf8, scratch, below, own, height)
+        classify(trie.byte, trie.end, CLASS_BY_FIRST, CLASS_BY_SECOND, utf8, scratch, below, own, height)
         self.fixed[m.T_CLASSES], self.fixed[m.T_OWN], self.fixed[m.T_HEIGHT] = below, own, height
+        root = np.zeros((256, ROOT_WIDTH), dtype=np.int64)
+        children = np.flatnonzero(trie.depth == 1)
+        root[trie.byte[children], 0] = children
+        root[trie.byte[children], 1] = below[children] | np.int64(1) << np.minimum(own[children], NO_CLASS)
+        self.fixed[m.T_ROOT] = root.reshape(-1)
         self._token_classes = np.full(32 * self.words, 1 << NO_CLASS, dtype=np.int64)
         self._token_points = np.zeros(32 * self.words, dtype=np.int32)
         token_classes(
-            byte, self.fixed[m.T_DEPTH], own, self.fixed[m.T_TOFF], self.fixed[m.T_TID], self.longest,
+            trie.byte, trie.depth, own, trie.token_offset, trie.token_ids, self.longest,
             self._token_classes, self._token_points,
         )  # fmt: skip
 
     def _add_special_trie(self) -> None:
         """The trie of the tokens that hold a quote or a backslash."""
         special = build_trie([t if b'"' in t or b"\\" in t else None for t in self._tokens])
-        self.fixed[m.X_BYTE] = _copy(special.byte, np.uint8)
-        self.fixed[m.X_END] = _copy(special.end, np.int32)
-        self.fixed[m.X_DEPTH] = _copy(special.depth, np.int32)
-        self.fixed[m.X_TOFF] = _copy(special.token_offset, np.int32)
+        self.fixed[m.X_NODE] = _nodes(special)
         self.fixed[m.X_TID] = _copy(special.token_ids, np.int32)
 
     def bind(self, context: m.Context) -> None:
@@ -228,6 +227,15 @@ def _utf8_automaton() -> NDArray[np.int32]:
     for state in states:
         table[number[state]] = [number[t] for t in FREE_TEXT.row(state).tolist()]
     return table
+
+
+def _nodes(trie: Trie) -> NDArray[np.int32]:
+    """The nodes of a trie as the kernels read them, flat; see `memory.NODE_WIDTH`."""
+    nodes = np.empty((trie.byte.size, NODE_WIDTH), dtype=np.int32)
+    nodes[:, 0] = trie.byte | trie.depth.astype(np.int32) << 8
+    nodes[:, 1] = trie.end
+    nodes[:, 2], nodes[:, 3] = trie.token_offset[:-1], trie.token_offset[1:]
+    return nodes.reshape(-1)
 
 
 def _copy(data: NDArray[np.generic], dtype: type[np.generic]) -> NDArray[np.generic]:
