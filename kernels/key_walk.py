@@ -219,6 +219,8 @@ def content_walk(
     used = frames[stack * FRAME_WIDTH + F_FREE]
     fst = frames[stack * FRAME_WIDTH + F_STATE]
     first_name = view(C, FST)[fst * FST_WIDTH + S_NAMES]
+    if start >= stop:
+        return OK
     at = (node_depth(nodes, start) - 1) * 5
     walk[at], walk[at + 2], walk[at + 4] = 1 if loop != 0 else 0, names, state
     plenty = _plenty(C, stack) == 1
@@ -451,6 +453,8 @@ def special_walk(
     plenty = _plenty(C, stack)
     if plenty == MISS:
         note_miss(C)
+    if start >= stop:
+        return OK
     at = (node_depth(nodes, start) - 1) * 5
     walk[at + 2], walk[at + 4] = names, state
     i = start

@@ -230,11 +230,13 @@ def _utf8_automaton() -> NDArray[np.int32]:
 
 
 def _nodes(trie: Trie) -> NDArray[np.int32]:
-    """The nodes of a trie as the kernels read them, flat; see `memory.NODE_WIDTH`."""
-    nodes = np.empty((trie.byte.size, NODE_WIDTH), dtype=np.int32)
-    nodes[:, 0] = trie.byte | trie.depth.astype(np.int32) << 8
-    nodes[:, 1] = trie.end
-    nodes[:, 2], nodes[:, 3] = trie.token_offset[:-1], trie.token_offset[1:]
+    """The nodes of a trie as the kernels read them, flat, and one more that bounds the tokens of the last."""
+    count = trie.byte.size
+    nodes = np.zeros((count + 1, NODE_WIDTH), dtype=np.int32)
+    nodes[:count, 0] = trie.byte | trie.depth.astype(np.int32) << 8
+    nodes[:count, 1] = trie.end
+    nodes[:, 2], nodes[:count, 3] = trie.token_offset, trie.token_offset[1:]
+    nodes[count, 1], nodes[count, 3] = count, trie.token_offset[-1]
     return nodes.reshape(-1)
 
 
