@@ -14,7 +14,7 @@ import numpy as np
 
 from constrain.engine.store import Store
 from constrain.grammars.json_schema.normal import AtomAlternatives, StringAlternative
-from constrain.grammars.json_schema.texts import text_language
+from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, TextLanguage
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.text import FREE_TEXT
@@ -291,10 +291,10 @@ class Scanners:
             return self._literals(alternatives)
         by_language: dict[TextLanguage, list[Entry]] = {}
         for variable, a in alternatives:
-            language = text_language(a)
-            high = _UNBOUNDED if a.maximum is None else min(a.maximum, _UNBOUNDED)
-            if _has_length(language, a.minimum, a.maximum):
-                by_language.setdefault(language, []).append(Entry(min(a.minimum, _UNBOUNDED - 1), high, variable))
+            texts = texts_of(a)
+            high = _UNBOUNDED if texts.high is None else min(texts.high, _UNBOUNDED)
+            if not texts.empty:
+                by_language.setdefault(texts.language, []).append(Entry(min(texts.low, _UNBOUNDED - 1), high, variable))
         parts = [(language, language.start, tuple(dict.fromkeys(es))) for language, es in by_language.items()]
         return self._text_state(parts) if parts else 0
 
@@ -545,13 +545,6 @@ def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
         offsets.append(offsets[-1] + len(name))
     store.append(m.NAME_OUT, [*outcomes, 0])
     return store.append(m.NAME_OFF, offsets)
-
-
-def _has_length(language: TextLanguage, low: int, high: int | None) -> bool:
-    """Whether the language has a text of low .. high code points."""
-    if not language.start or (high is not None and high < low):
-        return False
-    return (low == 0 and high is None) or language.lengths(language.start).first_in(low, high) is not None
 
 
 def utf8_sequences(low: int, high: int) -> Iterable[list[tuple[int, int]]]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
-from constrain.grammars.json_schema.bounded_text import BoundedText
 from constrain.grammars.json_schema.keys import KeyClass, key_classes
 from constrain.grammars.json_schema.normal import (
     ANYTHING,
@@ -23,7 +22,7 @@ from constrain.grammars.json_schema.normal import (
     StringAlternative,
     Variable,
 )
-from constrain.grammars.json_schema.texts import text_language
+from constrain.grammars.json_schema.texts import name_language
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.regex import search_language
 
@@ -150,10 +149,7 @@ def component_language(component: Component) -> TextLanguage:
     """The names that belong to a component."""
     if isinstance(component, str):
         return search_language(component)
-    language = text_language(component)
-    if component.minimum == 0 and component.maximum is None:
-        return language
-    return BoundedText(language, component.minimum, component.maximum)
+    return name_language(component)
 
 
 def as_names(forms: NormalForm, array: ArrayAlternative) -> ObjectAlternative | None:
