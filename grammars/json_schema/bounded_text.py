@@ -58,7 +58,12 @@ class BoundedText(CodePointLanguage):
     def _edges(self, at: _Counted) -> list[tuple[_Counted, int]]:
         if self._language.quick_lengths(at[0])[0].first_in(*self._window(at[1])) is None:
             return []
-        return [(to, classes.least_bytes(((first, last),))) for first, last, to in self._after(at)]
+        cheapest: dict[_Counted, int] = {}
+        for first, last, to in self._after(at):
+            cost = classes.least_bytes(((first, last),))
+            if cost < cheapest.get(to, 5):
+                cheapest[to] = cost
+        return list(cheapest.items())
 
     def _accepts(self, at: _Counted) -> bool:
         low, high = self._window(at[1])

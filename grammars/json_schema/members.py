@@ -71,7 +71,8 @@ class Members:
         self._number = {c: i for i, c in enumerate(self.components)}
         self.languages: tuple[TextLanguage, ...] = tuple(component_language(c) for c in self.components)
         free = []
-        for key_class in key_classes(self.languages):
+        self.classes: tuple[KeyClass, ...] = self._classes()
+        for key_class in self.classes:
             if key_class.names is None:
                 free.append(key_class)
             else:
@@ -79,6 +80,13 @@ class Members:
         self.free: tuple[KeyClass, ...] = tuple(free)
         writable = (n for n in names if not any("\ud800" <= c <= "\udfff" for c in n))
         self.names: tuple[str, ...] = tuple(sorted(writable, key=lambda n: n.encode()))
+
+    def _classes(self) -> tuple[KeyClass, ...]:
+        try:
+            return key_classes(self.languages)
+        except ResourceLimitError as error:
+            keyword = "patternProperties" if any(isinstance(c, str) for c in self.components) else "propertyNames"
+            raise ResourceLimitError(error.pointer, keyword, error.reason, error.limit) from None
 
     def free_value(self, alternative: ObjectAlternative, members: frozenset[int]) -> Variable | None:
         """What the value under a free name of a class must be; None where the alternative admits no such name."""

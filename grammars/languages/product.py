@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from ..errors import ResourceLimitError
 from ..regex import classes
 from ..regex import lengths as length_sets
-from ..regex.classes import EVERY, CodePoints
+from ..regex.classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, CodePoints
 from ..regex.graph_lengths import GraphLengths
 from ..regex.nearest import MAX_LATER_SEARCH, Nearest
 from ..regex.shapes import texts_over
@@ -26,6 +26,9 @@ from .base import DEAD, LengthSet
 
 MAX_LENGTH_NODES = 2_000
 """Most tuples that are looked at for the lengths of a product."""
+
+MAX_GUIDED_LENGTH_NODES = 200
+"""The same with languages of many states, where it is of little use."""
 
 Tuple = tuple[int, ...]
 Steps = list[tuple[int, int, Tuple]]
@@ -64,7 +67,8 @@ class Product(CodePointLanguage):
         self._nearest = Nearest(
             self._edges, self._accepts, self._bound, "a text meets all its conditions", rank=self._rank
         )
-        self._graph = GraphLengths(self._live_steps, self._ends, MAX_LENGTH_NODES)
+        most = MAX_LENGTH_NODES if guide is None else MAX_GUIDED_LENGTH_NODES
+        self._graph = GraphLengths(self._live_steps, self._ends, most)
         self.start = self._state(tuple(part.start for part in self._parts))
         self._nearest.limit = MAX_LATER_SEARCH
 
@@ -150,10 +154,24 @@ class Product(CodePointLanguage):
 
     # States
 
+    def _live(self, at: Tuple) -> bool:
+        """Whether the tuple is live: mostly plain without a search."""
+        if DEAD in at[: self._needed] or not self._viable(at):
+            return False
+        if self._alone(at) is not None or self._accepts(at):
+            return True
+        unsettled = [i for i in range(self._needed, len(at)) if at[i]]
+        if len(unsettled) == 1 and all(p.universal(s) for p, s in zip(self._parts, at[: self._needed], strict=False)):
+            # A code point that what is excluded does not go on with will do.
+            segments = self._parts[unsettled[0]].segments(at[unsettled[0]])
+            if sum(last - first + 1 for first, last, _ in segments) < _CODE_POINTS:
+                return True
+        return self._nearest.distance(at) is not None
+
     def _state(self, at: Tuple) -> int:
         state = self._states.get(at)
         if state is None:
-            if self._distance(at) is None:
+            if not self._live(at):
                 state = DEAD
             else:
                 state = self._new_state()
@@ -279,6 +297,7 @@ class Product(CodePointLanguage):
         return found
 
 
+_CODE_POINTS = LAST - (LAST_SURROGATE - FIRST_SURROGATE)
 _MAX_PERIOD = 64  # beyond that, intersecting sets of lengths costs more than it tells
 
 

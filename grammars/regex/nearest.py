@@ -63,6 +63,7 @@ class Nearest(Generic[Node]):
             return known[start]
         cost: dict[Node | None, int] = {start: 0}
         came_from: dict[Node | None, Node] = {}
+        # Estimate, order among equals (the goal before all), the latest first among those, cost, node.
         queue: list[tuple[int, int, int, int, Node | None]] = [(0, 0, 0, 0, start)]
         limit = MAX_SEARCH if self.limit is None else self.limit
         rank = self._rank
@@ -98,8 +99,8 @@ class Nearest(Generic[Node]):
                 if reached < cost.get(goal, reached + 1):
                     cost[goal] = reached
                     came_from[goal] = at
-                    ticket -= 1  # the latest first among equals: straight on
-                    order = 0 if rank is None or goal is None else rank(goal)
+                    ticket -= 1
+                    order = -1 if goal is None else 0 if rank is None else rank(goal)
                     heapq.heappush(queue, (estimate, order, ticket, reached, goal))
         for dead in done:
             known[dead] = None
