@@ -19,7 +19,7 @@ from constrain.grammars.regex.utf8 import CodePointLanguage
 MAX_LISTED = 256
 """Names of a finite class up to this number are treated like declared ones."""
 
-_SAMPLES = ("", "a", "A1", "-")
+_SAMPLES = (b"", b"a", b"A1", b"-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +44,62 @@ def key_classes(languages: tuple[TextLanguage, ...]) -> tuple[KeyClass, ...]:
     """
     if not languages:
         return (KeyClass(frozenset(), FREE_TEXT, 0, None),)
-    known: set[tuple[bool, ...]] = set()
-    for name in _SAMPLES:
-        known.add(_signature(languages, name.encode()))
-    for language in languages:
-        if language.start:
-            known.add(_signature(languages, _shortest(language)))
-    groups: list[tuple[bool, ...]] = [()]
-    for index in range(len(languages)):
-        at_hand = {signature[: index + 1] for signature in known}
-        split = []
+    return _Split(languages).classes()
+
+
+_Group = tuple[bool, ...]
+"""Whether names belong to each of the first languages."""
+
+
+class _Split:
+    def __init__(self, languages: tuple[TextLanguage, ...]) -> None:
+        self._languages = languages
+        self._known: set[_Group] = set()
+        for name in _SAMPLES:
+            self._learn(name)
+        for language in languages:
+            if language.start:
+                self._learn(_shortest(language))
+
+    def _learn(self, name: bytes) -> None:
+        self._known.add(tuple(language.matches(name) for language in self._languages))
+
+    def classes(self) -> tuple[KeyClass, ...]:
+        groups: list[_Group] = [()]
+        for index in range(len(self._languages)):
+            at_hand = {known[: index + 1] for known in self._known}
+            split = []
+            for group in groups:
+                for part in ((*group, True), (*group, False)):
+                    if part not in at_hand:
+                        found = self._language(part)
+                        if not found.start:
+                            continue
+                        self._learn(_shortest(found))
+                    split.append(part)
+            groups = split
+        out = []
         for group in groups:
-            for member in (True, False):
-                part = (*group, member)
-                if part not in at_hand:
-                    found = _class_language(languages, part)
-                    if not found.start:
-                        continue
-                    known.add(_signature(languages, _shortest(found)))
-                split.append(part)
-        groups = split
-    out = []
-    for group in groups:
-        language = _class_language(languages, group)
-        assert isinstance(language, CodePointLanguage)
-        members = frozenset(i for i, member in enumerate(group) if member)
-        out.append(KeyClass(members, language, language.shortest(language.start), few_texts(language, MAX_LISTED)))
-    return tuple(out)
+            language = self._language(group)
+            assert isinstance(language, CodePointLanguage)
+            members = frozenset(i for i, member in enumerate(group) if member)
+            out.append(KeyClass(members, language, language.shortest(language.start), few_texts(language, MAX_LISTED)))
+        return tuple(out)
 
+    def _language(self, group: _Group) -> TextLanguage:
+        """The names of a group."""
+        inside = [i for i, member in enumerate(group) if member]
+        if any(self._disjoint(i, j) for k, i in enumerate(inside) for j in inside[:k]):
+            return _NOTHING
+        # What has nothing in common with a language does not need to be taken from it.
+        outside = [j for j, member in enumerate(group) if not member and not any(self._disjoint(i, j) for i in inside)]
+        common = _common(tuple(self._languages[i] for i in inside))
+        return _without(common, tuple(self._languages[j] for j in outside))
 
-def _signature(languages: tuple[TextLanguage, ...], name: bytes) -> tuple[bool, ...]:
-    return tuple(language.matches(name) for language in languages)
+    def _disjoint(self, i: int, j: int) -> bool:
+        if any(known[i] and known[j] for known in self._known):
+            return False
+        return _are_disjoint(frozenset((self._languages[i], self._languages[j])))
 
 
 def _shortest(language: TextLanguage) -> bytes:
@@ -82,23 +107,12 @@ def _shortest(language: TextLanguage) -> bytes:
     return shortest_text(language, language.start)
 
 
-def _class_language(languages: tuple[TextLanguage, ...], group: tuple[bool, ...]) -> TextLanguage:
-    """The names in those of `languages` that `group` says, and not in the others up to its length."""
-    inside = [language for language, member in zip(languages, group, strict=False) if member]
-    outside = [language for language, member in zip(languages, group, strict=False) if not member]
-    if any(_are_disjoint(a, b) for k, a in enumerate(inside) for b in inside[:k]):
-        return _NOTHING
-    # What has nothing in common with a language does not need to be taken from it.
-    outside = [b for b in outside if not any(_are_disjoint(a, b) for a in inside)]
-    return _without(_common(tuple(inside)), tuple(outside))
-
-
 _NOTHING = intersection(difference(FREE_TEXT, FREE_TEXT))
 
 
 @functools.lru_cache(maxsize=4096)
-def _are_disjoint(a: TextLanguage, b: TextLanguage) -> bool:
-    return intersection(a, b).start == 0
+def _are_disjoint(languages: frozenset[TextLanguage]) -> bool:
+    return intersection(*languages).start == 0
 
 
 @functools.lru_cache(maxsize=512)
