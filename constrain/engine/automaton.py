@@ -181,12 +181,13 @@ class Automaton:
         for byte in prefix:
             at = int(self.shapes.scanners.row(at)[byte])
 
-        def wanted(outcome: int) -> bool:
-            members = self.shapes.key_class(outcome)
-            return any(members in branch.free for i in live if isinstance(branch := shape.branches[i], ObjectBranch))
-
+        wanted: set[frozenset[int]] = set()
+        for i in live:
+            branch = shape.branches[i]
+            if isinstance(branch, ObjectBranch):
+                wanted.update(branch.free)
         declared = {n.encode() for n in shape.names}
-        return int(any(t not in used and t not in declared for t in self.shapes.scanners.texts(at, wanted, prefix)))
+        return int(any(t not in used and t not in declared for t in self.shapes.scanners.names(at, wanted, prefix)))
 
     def _escape_successors(self, state: int, packed: int) -> int:
         """The states after a code point whose \\u spelling begins as packed; an offset in WORDS, 0 for none."""

@@ -156,7 +156,7 @@ class _Measure:
         if count == 1 and first not in taken:
             return [sum(self._spelling[b] for b in first)]
         used = set(taken)
-        texts = self._shapes.scanners.texts(shape.keys, lambda o: self._shapes.key_class(o) == members, b"", _NAMES)
+        texts = self._shapes.scanners.names(shape.keys, (members,), b"", _NAMES)
         found = list(islice((sum(self._spelling[b] for b in t) for t in texts if t not in used), count))
         return found + [_LONG * (len(first) + i + 1) for i in range(count - len(found))]
 
@@ -319,7 +319,7 @@ class _Measure:
                     continue
                 name: bytes | None = text + rest
                 if name in used:
-                    texts = scanners.texts(at, lambda o: self._shapes.key_class(o) == members, text, _NAMES)  # noqa: B023
+                    texts = scanners.names(at, (members,), text, _NAMES)
                     name = next((t for t in texts if t not in used), None)
                 if name is not None:
                     added = sum(self._spelling[b] for b in name[len(text) :])

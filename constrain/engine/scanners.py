@@ -7,17 +7,20 @@ strings of the grammar. What a completed text means is its *outcome*, the set of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from constrain.engine.store import Store
+from constrain.grammars.json_schema.keys import KeyClass
 from constrain.grammars.json_schema.normal import AtomAlternatives, StringAlternative
-from constrain.grammars.json_schema.texts import text_language
+from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, TextLanguage
+from constrain.grammars.languages.extent import has_many, shortest_text
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.text import FREE_TEXT
+from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     BOUNDARY,
@@ -26,7 +29,6 @@ from constrain.kernels.step import (
     LITERAL_BIT,
     LITERALS_WIDTH,
     Q_FLAGS,
-    Q_OUTCOME,
     SIMPLE,
     STATE_WIDTH,
     UNIVERSAL,
@@ -44,6 +46,7 @@ class Entry:
     variable: int
 
 
+_ANY_NAME = Entry(0, _UNBOUNDED, 0)
 _CHEAP_FIRST = sorted(range(256), key=lambda b: (b < 0x20 or b in (0x22, 0x5C), b))  # bytes that need no escape first
 
 TextPart = tuple[TextLanguage, int, tuple[Entry, ...]]
@@ -92,6 +95,7 @@ class Scanners:
         # For one language on its own: its states' numbers here, 0 where there is none yet.
         self._known: dict[tuple[Language, object], np.ndarray] = {}  # type: ignore[type-arg]
         self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
+        self._many: dict[tuple[TextLanguage, int], bool] = {}
         self._add_state(0, 0)  # dead
         self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
         self._add_free_text()
@@ -127,7 +131,7 @@ class Scanners:
         self.free_text_states = len(states)
         self.free_text_start = self._store.used(m.STATE) // STATE_WIDTH
         one = self._outcome(1)
-        entry = (Entry(0, _UNBOUNDED, 0),)
+        entry = (_ANY_NAME,)
         for state in states:
             boundary = FREE_TEXT.boundary(state)
             flags = (BOUNDARY if boundary else 0) | (UNIVERSAL if FREE_TEXT.universal(state) else 0)
@@ -192,99 +196,75 @@ class Scanners:
             return self._literals(alternatives)
         by_language: dict[TextLanguage, list[Entry]] = {}
         for variable, a in alternatives:
-            language = text_language(a)
-            high = _UNBOUNDED if a.maximum is None else min(a.maximum, _UNBOUNDED)
-            if _has_length(language, a.minimum, a.maximum):
-                by_language.setdefault(language, []).append(Entry(min(a.minimum, _UNBOUNDED - 1), high, variable))
+            texts = texts_of(a)
+            high = _UNBOUNDED if texts.high is None else min(texts.high, _UNBOUNDED)
+            if not texts.empty:
+                by_language.setdefault(texts.language, []).append(Entry(min(texts.low, _UNBOUNDED - 1), high, variable))
         parts = [(language, language.start, tuple(dict.fromkeys(es))) for language, es in by_language.items()]
         return self._text_state(parts) if parts else 0
 
-    def key_start(self, languages: tuple[TextLanguage, ...]) -> int:
-        """The state in which a free name begins that is told apart by these languages.
+    def key_start(self, classes: Iterable[KeyClass]) -> int:
+        """The state in which a free name begins that belongs to one of these classes, or to any where there are none.
 
-        The outcome at its end is 1 for the first bit, and bit 1 + i for the i-th language.
+        The outcome at its end is 1 for the first bit, and bit 1 + i for each i among the members of its class.
         """
-        parts: list[TextPart] = [(FREE_TEXT, FREE_TEXT.start, (Entry(0, _UNBOUNDED, 0),))]
-        for i, language in enumerate(languages):
-            if language.start:
-                parts.append((language, language.start, (Entry(0, _UNBOUNDED, i + 1),)))
+        parts: list[TextPart] = [(FREE_TEXT, FREE_TEXT.start, (_ANY_NAME,))]
+        for c in classes:
+            entries = tuple(Entry(0, _UNBOUNDED, i + 1) for i in sorted(c.members))
+            parts.append((c.language, c.language.start, entries or (_ANY_NAME,)))
         return self._text_state(parts)
 
-    def reach(self, start: int, wanted: Callable[[int], bool]) -> int:
-        """How a text can go on from a string state to a wanted outcome: 0 not, 1 without end, 2 in few ways."""
-        return self.reaches(start, wanted).get(start, 0)
+    def _classes_at(self, number: int) -> list[tuple[frozenset[int], TextLanguage, int]]:
+        """The classes of names that can still be completed from a state: members, and where their language stands."""
+        parts = self._texts[number]
+        if len(parts) == 1 and parts[0][2] == (_ANY_NAME,):
+            return [(frozenset(), *parts[0][:2])]
+        return [
+            (frozenset(e.variable - 1 for e in entries if e.variable), language, state)
+            for language, state, entries in parts
+            if language is not FREE_TEXT or entries != (_ANY_NAME,)
+        ]
 
-    def reaches(self, start: int, wanted: Callable[[int], bool]) -> dict[int, int]:
-        """`reach` for all states that can follow `start`; those from which no wanted outcome follows are left out."""
-        edges, useful = self._useful(start, wanted)
-        waiting = {state: len(edges[state] & useful) for state in useful}
-        ready = [state for state, n in waiting.items() if n == 0]
-        back = _reversed(edges)
-        found = dict.fromkeys(useful, 1)
-        while ready:  # states from which no cycle can be reached
-            state = ready.pop()
-            found[state] = 2
-            for source in back.get(state, set()) & useful:
-                waiting[source] -= 1
-                if waiting[source] == 0:
-                    ready.append(source)
+    def reach(self, number: int, wanted: Container[frozenset[int]]) -> int:
+        """How a name can go on to one of the wanted classes: 0 not, 1 without end, 2 in ways that may be few."""
+        found = 0
+        for members, language, state in self._classes_at(number):
+            if members in wanted:
+                key = (language, state)
+                many = self._many.get(key)
+                if many is None:
+                    assert isinstance(language, CodePointLanguage)
+                    many = self._many[key] = has_many(language, state)
+                if many:
+                    return 1
+                found = 2
         return found
 
-    def _useful(self, start: int, wanted: Callable[[int], bool]) -> tuple[dict[int, set[int]], set[int]]:
-        """The successors of all states that can follow `start`, and those from which a wanted outcome can follow."""
-        order, seen = [start], {start}
-        edges: dict[int, set[int]] = {}
-        for state in order:
-            edges[state] = set(self.row(state).tolist()) - {0}
-            order += edges[state] - seen
-            seen |= edges[state]
-        outcomes = self._store.tables[m.STATE][Q_OUTCOME::STATE_WIDTH].tolist()
-        useful = {state for state in order if outcomes[state] and wanted(outcomes[state])}
-        back = _reversed(edges)
-        todo = list(useful)
-        while todo:
-            for source in back.get(todo.pop(), ()):
-                if source not in useful:
-                    useful.add(source)
-                    todo.append(source)
-        return edges, useful
-
-    def shortest_text(self, state: int, wanted: Callable[[int], bool]) -> bytes | None:
-        """A shortest continuation from a state to a wanted outcome; None where there is none."""
-        _, useful = self._useful(state, wanted)
-        queue = deque([(state, b"")] if state in useful else [])
-        seen = {state}
-        while queue:
-            at, text = queue.popleft()
-            outcome = int(self._store.tables[m.STATE][at * STATE_WIDTH + Q_OUTCOME])
-            if outcome and wanted(outcome):
-                return text
-            row = self.row(at)
-            targets, first = np.unique(row, return_index=True)
-            for to, byte in zip(targets.tolist(), first.tolist(), strict=True):
-                if to in useful and to not in seen:
-                    seen.add(to)
-                    printable = np.nonzero(row[0x23:0x7F] == to)[0]  # a byte that needs no escape, where there is one
-                    queue.append((to, text + bytes((int(printable[0]) + 0x23 if printable.size else byte,))))
+    def shortest_name(self, number: int, wanted: frozenset[int]) -> bytes | None:
+        """A shortest continuation from a state to a name of a class; None where there is none."""
+        for members, language, state in self._classes_at(number):
+            if members == wanted:
+                assert isinstance(language, CodePointLanguage)
+                return shortest_text(language, state)
         return None
 
-    def texts(
-        self, state: int, wanted: Callable[[int], bool], prefix: bytes, steps: int | None = None
+    def names(
+        self, number: int, wanted: Container[frozenset[int]], prefix: bytes, steps: int | None = None
     ) -> Iterator[bytes]:
-        """The texts that end with a wanted outcome, shortest first, with `prefix` read to get to the state.
+        """The names of the wanted classes, shortest first, with `prefix` read to get to the state.
 
         With `steps`, only so many beginnings are looked at.
         """
-        _, useful = self._useful(state, wanted)
-        queue = deque([(state, prefix)] if state in useful else [])
+        queue = deque(
+            (language, state, prefix) for members, language, state in self._classes_at(number) if members in wanted
+        )
         while queue and steps != 0:
             steps = None if steps is None else steps - 1
-            at, text = queue.popleft()
-            outcome = int(self._store.tables[m.STATE][at * STATE_WIDTH + Q_OUTCOME])
-            if outcome and wanted(outcome):
+            language, at, text = queue.popleft()
+            if language.accepting(at):
                 yield text
-            row = self.row(at)
-            queue.extend((to, text + bytes((b,))) for b in _CHEAP_FIRST if (to := int(row[b])) in useful)
+            row = language.row(at).tolist()
+            queue.extend((language, row[b], text + bytes((b,))) for b in _CHEAP_FIRST if row[b])
 
     def _literals(self, alternatives: list[tuple[int, StringAlternative]]) -> int:
         bits: dict[bytes, int] = {}
@@ -440,14 +420,6 @@ class Scanners:
         return self._atoms[number]
 
 
-def _reversed(edges: dict[int, set[int]]) -> dict[int, set[int]]:
-    back: dict[int, set[int]] = {}
-    for state, targets in edges.items():
-        for to in targets:
-            back.setdefault(to, set()).add(state)
-    return back
-
-
 def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
     """Store sorted names and their outcomes; the number of the first. One more offset bounds the last."""
     at = store.append(m.NAME_BYTES, list(b"".join(names)))
@@ -456,13 +428,6 @@ def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
         offsets.append(offsets[-1] + len(name))
     store.append(m.NAME_OUT, [*outcomes, 0])
     return store.append(m.NAME_OFF, offsets)
-
-
-def _has_length(language: TextLanguage, low: int, high: int | None) -> bool:
-    """Whether the language has a text of low .. high code points."""
-    if not language.start or (high is not None and high < low):
-        return False
-    return (low == 0 and high is None) or language.lengths(language.start).first_in(low, high) is not None
 
 
 def utf8_sequences(low: int, high: int) -> Iterable[list[tuple[int, int]]]:

@@ -88,7 +88,6 @@ class Shape:
     members: Members | None = None
     keys: int = 0  # state of the scanner in which a free name begins
     numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
-    reaches: dict[frozenset[frozenset[int]], dict[int, int]] = field(default_factory=dict)  # by classes admitted
 
     def number(self, key: object, branch: ObjectBranch | ArrayBranch) -> int:
         """The number of a branch, which is added under `key` if it is new."""
@@ -308,21 +307,13 @@ class Shapes:
         shape, index = self._rows[row]
         branch = shape.branches[index]
         assert isinstance(branch, ObjectBranch)
-        return self._reaches(shape, branch).get(state, 0)
-
-    def _reaches(self, shape: Shape, branch: ObjectBranch) -> dict[int, int]:
-        """`reach` for all states of a shape's scanner."""
-        classes = frozenset(branch.free)
-        found = shape.reaches.get(classes)
-        if found is None:
-            found = shape.reaches[classes] = self.scanners.reaches(shape.keys, lambda o: self.key_class(o) in classes)
-        return found
+        return self.scanners.reach(state, branch.free)
 
     def shortest_name(self, state: int, members: frozenset[int]) -> bytes | None:
         """A shortest continuation of a free name from a scanner state to one of a class; None where there is none."""
         key = (state, members)
         if key not in self._shortest_names:
-            self._shortest_names[key] = self.scanners.shortest_text(state, lambda o: self.key_class(o) == members)
+            self._shortest_names[key] = self.scanners.shortest_name(state, members)
         return self._shortest_names[key]
 
     # ---- starts ------------------------------------------------------------------------------------------------------
@@ -377,7 +368,7 @@ class Shapes:
         bounds = [b.alternative.minimum for b in branches]
         bounds += [b.alternative.maximum for b in branches if b.alternative.maximum is not None]
         first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
-        keys = self.scanners.key_start(members.languages)
+        keys = self.scanners.key_start(members.classes if members.components else ())
         return Shape(kind, names, first, 0, max([1, *bounds]), branches, members, keys)
 
     def _array_shape(self, alternatives: list[tuple[int, ArrayAlternative]]) -> Shape:

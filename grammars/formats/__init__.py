@@ -14,6 +14,7 @@ from typing import Any
 from ..languages.base import TextLanguage
 from ..languages.text import FREE_TEXT, difference
 from ..regex import full_language
+from ..regex.utf8 import CodePointLanguage
 from . import addresses, dates, identifiers, resources
 from .emails import ADDRESS_LITERAL, Email
 from .hosts import HostName
@@ -105,6 +106,22 @@ _SUPERSETS = {
     "idn-hostname": r"[A-Za-z0-9\-.\u0080-\u{10FFFF}]+",
     "relative-json-pointer": identifiers.RELATIVE_JSON_POINTER_WITH_INDEX,
 }
+_LABELS = r"[A-Za-z0-9](?:-*[A-Za-z0-9])*(?:\.[A-Za-z0-9](?:-*[A-Za-z0-9])*)*"
+_ATOM = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+"
+_QUOTED = r'"(?:[ !#-\[\]-~]|\\[!-~])*"'
+_DATE = r"[0-9]{4}-[01][0-9]-[0-3][0-9]"
+_TIME = r"[0-2][0-9]:[0-5][0-9]:[0-6][0-9](?:\.[0-9]+)?(?:[Zz]|[+\-][0-2][0-9]:[0-5][0-9])"
+
+_OUTLINES = {
+    "date-time": f"{_DATE}[Tt]{_TIME}",
+    "email": rf"(?:{_ATOM}(?:\.{_ATOM})*|{_QUOTED})@(?:{_LABELS}|\[[0-9A-Fa-fIPVipv.:]+\])",
+    "hostname": _LABELS,
+    "idn-email": _SUPERSETS["idn-email"],
+    "idn-hostname": _SUPERSETS["idn-hostname"],
+    "time": _TIME,
+}
+"""Patterns with few states that match all texts of a machine with many."""
+
 _NO_PATTERN = r"[*+?)][^]*|[^()[\]\\]*\([^()[\]\\]*|[^()[\]\\]*\)[^]*|[^[\]\\]*\[[^\]\\]*"
 """Texts that are certainly not valid patterns: nothing to repeat, or parentheses or brackets that do not match."""
 
@@ -154,4 +171,11 @@ def _build(name: str) -> TextLanguage:
     if pattern is not None:
         return full_language(pattern)
     source = (format_language, ("hostname", 4) if name == OLD_HOSTNAME else (name,))
-    return MachineLanguage(_MACHINES[name](), source)
+    outline = _OUTLINES.get("hostname" if name == OLD_HOSTNAME else name)
+    return MachineLanguage(_MACHINES[name](), source, None if outline is None else _by_outline(outline))
+
+
+def _by_outline(pattern: str) -> CodePointLanguage:
+    language = full_language(pattern)
+    assert isinstance(language, CodePointLanguage)
+    return language

@@ -54,8 +54,7 @@ class LanguageMachine(Machine[int]):
         self.start = language.start
 
     def moves(self, state: int) -> list[Move[int]]:
-        with self.language._lock:
-            return list(self.language._segments(state))
+        return self.language.segments(state)
 
     def accepts(self, state: int) -> bool:
         return self.language.accepting(state)
@@ -73,11 +72,17 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
     Args:
         machine: what decides. Only called under the lock of this object.
         source: a function and arguments that give an equal language: how it is pickled.
+        outline: a language of few states that has all texts of the machine's.
     """
 
-    def __init__(self, machine: Machine[State], source: tuple[Callable[..., object], tuple[object, ...]]) -> None:
+    def __init__(
+        self,
+        machine: Machine[State],
+        source: tuple[Callable[..., object], tuple[object, ...]],
+        outline: CodePointLanguage | None = None,
+    ) -> None:
         super().__init__()
-        self._machine, self._source = machine, source
+        self._machine, self._source, self._outline = machine, source, outline
         self._numbers: dict[State, int] = {}
         self._values: dict[int, State] = {}
         self.start = self._number(machine.start)
@@ -119,6 +124,13 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
 
     def universal(self, state: int) -> bool:  # noqa: ARG002
         return False
+
+    @property
+    def outline(self) -> CodePointLanguage | None:
+        return self._outline
+
+    def quick_lengths(self, state: int) -> tuple[LengthSet, bool]:
+        return self.lengths(state), True
 
     def _shortest_between(self, state: int) -> int:
         return self._machine.shortest(self._values[state]) if state != DEAD else 0

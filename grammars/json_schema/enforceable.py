@@ -12,7 +12,7 @@ from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import Items
 from constrain.grammars.json_schema.members import Members, Variant, as_names
 from constrain.grammars.json_schema.normal import NormalForm, Variable
-from constrain.grammars.json_schema.texts import text_language
+from constrain.grammars.json_schema.texts import texts_of
 
 MAX_VARIABLES = 5_000
 """Parts of a schema that are looked at; the rest is left until generation gets there."""
@@ -35,12 +35,11 @@ def _is_delicate(s: Subschema) -> bool:
 def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     """Raise what lowering the whole schema would raise: `UnsupportedSchemaError` or `ResourceLimitError`."""
     for index, s in enumerate(document.subschemas):
-        if (s.pattern is not None or s.format is not None) and (s.min_length or s.max_length is not None):
+        bounded = s.min_length or s.max_length is not None
+        if (s.pattern is not None or s.format is not None) and (bounded or (s.pattern and s.format)):
             try:
                 for text in forms.strings(forms.variable((index,))):
-                    language = text_language(text)
-                    if language.start:
-                        language.lengths(language.start)
+                    texts_of(text)
             except ResourceLimitError as error:
                 keyword = "pattern" if s.pattern is not None else "format"
                 raise ResourceLimitError(s.pointer, keyword, error.reason, error.limit) from None

@@ -20,7 +20,7 @@ from constrain.grammars.json_schema.items import Items
 from constrain.grammars.json_schema.members import Members, Variant, as_names
 from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, NormalForm, StringAlternative, Variable
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
-from constrain.grammars.json_schema.texts import text_language
+from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.number_constraint import NumberConstraint
 
@@ -174,7 +174,8 @@ class Inhabitation:
                 best = min(best, number_bytes(number))
         if types & ir.STRING:
             for s in forms.strings(variable):
-                best = min(best, 2 + text_distance(text_language(s), None, s.minimum, s.maximum, self.spelling))
+                texts = texts_of(s)
+                best = min(best, 2 + text_distance(texts.language, None, texts.low, texts.high, self.spelling))
         if types & ir.OBJECT:
             for members, v in self._variants(variable):
                 best = min(best, self._object_cost(members, v, cost))

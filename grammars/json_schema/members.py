@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
-from constrain.grammars.json_schema.bounded_text import BoundedText
 from constrain.grammars.json_schema.keys import KeyClass, key_classes
 from constrain.grammars.json_schema.normal import (
     ANYTHING,
@@ -23,7 +22,7 @@ from constrain.grammars.json_schema.normal import (
     StringAlternative,
     Variable,
 )
-from constrain.grammars.json_schema.texts import text_language
+from constrain.grammars.json_schema.texts import name_language
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.regex import search_language
 
@@ -72,7 +71,8 @@ class Members:
         self._number = {c: i for i, c in enumerate(self.components)}
         self.languages: tuple[TextLanguage, ...] = tuple(component_language(c) for c in self.components)
         free = []
-        for key_class in key_classes(self.languages):
+        self.classes: tuple[KeyClass, ...] = self._classes()
+        for key_class in self.classes:
             if key_class.names is None:
                 free.append(key_class)
             else:
@@ -80,6 +80,13 @@ class Members:
         self.free: tuple[KeyClass, ...] = tuple(free)
         writable = (n for n in names if not any("\ud800" <= c <= "\udfff" for c in n))
         self.names: tuple[str, ...] = tuple(sorted(writable, key=lambda n: n.encode()))
+
+    def _classes(self) -> tuple[KeyClass, ...]:
+        try:
+            return key_classes(self.languages)
+        except ResourceLimitError as error:
+            keyword = "patternProperties" if any(isinstance(c, str) for c in self.components) else "propertyNames"
+            raise ResourceLimitError(error.pointer, keyword, error.reason, error.limit) from None
 
     def free_value(self, alternative: ObjectAlternative, members: frozenset[int]) -> Variable | None:
         """What the value under a free name of a class must be; None where the alternative admits no such name."""
@@ -150,10 +157,7 @@ def component_language(component: Component) -> TextLanguage:
     """The names that belong to a component."""
     if isinstance(component, str):
         return search_language(component)
-    language = text_language(component)
-    if component.minimum == 0 and component.maximum is None:
-        return language
-    return BoundedText(language, component.minimum, component.maximum)
+    return name_language(component)
 
 
 def as_names(forms: NormalForm, array: ArrayAlternative) -> ObjectAlternative | None:

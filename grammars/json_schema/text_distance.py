@@ -57,14 +57,15 @@ def text_distance(
         return math.inf
     if language is FREE_TEXT and language.boundary(at):
         return low
-    first = language.lengths(at).first_in(low, high)
+    first = language.shortest(at) if low == 0 and high is None else language.lengths(at).first_in(low, high)
     if first is None:
         return math.inf
-    # Dijkstra over (state, code points so far).
-    heap = [(0, at, 0)]
+    # A* over (state, code points so far): every byte left takes a byte at least. The latest first among equals.
+    heap = [(0, 0, 0, at, 0)]
     settled: set[tuple[int, int]] = set()
+    ticket = 0
     while heap and len(settled) < _SEARCH:
-        cost, q, n = heapq.heappop(heap)
+        _, _, cost, q, n = heapq.heappop(heap)
         if (q, n) in settled:
             continue
         settled.add((q, n))
@@ -84,5 +85,7 @@ def text_distance(
                 targets[key] = price
         for (q2, m), price in targets.items():
             if (q2, m) not in settled:
-                heapq.heappush(heap, (cost + price, q2, m))
+                ticket -= 1
+                rest = max(language.shortest(q2), low - m)
+                heapq.heappush(heap, (cost + price + rest, ticket, cost + price, q2, m))
     return 3 + _WORST * first

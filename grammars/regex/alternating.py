@@ -27,7 +27,7 @@ from .covers import Covers
 from .graph_lengths import GraphLengths
 from .guards import Guards
 from .lazy_dfa import Origin, merged_segments
-from .nearest import Nearest
+from .nearest import MAX_LATER_SEARCH, Nearest
 from .terms import (
     AFTER_OTHER,
     AFTER_WORD,
@@ -104,7 +104,6 @@ class AlternatingLanguage(CodePointLanguage):
         self._accepting: set[int] = set()
         self._states: dict[tuple[Context, frozenset[Clause]], int] = {}
         self._asked: dict[tuple[Context, frozenset[Clause]], int] = {}
-        self._steps: dict[int, Segments] = {}
         self._duties: dict[tuple[Look, Context], int] = {}
         self._tracked = [Tracker(frozenset(), _NOWHERE)]
         self._tracker_ids: dict[Tracker, int] = {}
@@ -123,6 +122,7 @@ class AlternatingLanguage(CodePointLanguage):
                     frozenset((Clause(look.body, _NO_DUTIES),)), Context(START, tuple(trackers.items()))
                 )
         self.start = self._state(frozenset((Clause(term, _NO_DUTIES),)), Context(START, tuple(trackers.items())))
+        self._nearest.limit = MAX_LATER_SEARCH
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return self._origin.make, (self._origin.pattern,)
@@ -223,7 +223,7 @@ class AlternatingLanguage(CodePointLanguage):
                 all_duties = self._with_looks(duties, looks, context)
                 if all_duties is None:
                     continue
-                onward = [(part(d >> 1, self._segments(d >> 1)), bool(d & 1)) for d in all_duties]
+                onward = [(part(d >> 1, self.segments(d >> 1)), bool(d & 1)) for d in all_duties]
                 entries.append((part(chars, [(a, b, 1) for a, b in chars.members.ranges]), after, onward))
         words = part(bool, [(a, b, 1) for a, b in classes.WORD.ranges]) if bounded else -1
         trackers = [
@@ -350,14 +350,10 @@ class AlternatingLanguage(CodePointLanguage):
         return out
 
     def _segments(self, state: int) -> Segments:
-        found = self._steps.get(state)
-        if found is None:
-            steps = self._advance(self._clauses[state], self._contexts[state])
-            found = merged_segments(
-                [(ranges, self._state(clauses, context)) for ranges, clauses, context in steps if clauses]
-            )
-            self._steps[state] = found
-        return found
+        steps = self._advance(self._clauses[state], self._contexts[state])
+        return merged_segments(
+            [(ranges, self._state(clauses, context)) for ranges, clauses, context in steps if clauses]
+        )
 
     # Places: the search for acceptance
 

@@ -27,10 +27,13 @@ class GraphLengths(Generic[Node]):
         onward: live nodes one step further.
         ends: lengths contributed at a node itself: `ZERO_ONLY` where a word ends, or those of whatever is not followed
             by `onward`.
+        limit: most nodes that one question looks at; None for `MAX_NODES`.
     """
 
-    def __init__(self, onward: Callable[[Node], Iterable[Node]], ends: Callable[[Node], LengthSet]) -> None:
-        self._onward, self._ends = onward, ends
+    def __init__(
+        self, onward: Callable[[Node], Iterable[Node]], ends: Callable[[Node], LengthSet], limit: int | None = None
+    ) -> None:
+        self._onward, self._ends, self._limit = onward, ends, limit
         self._known: dict[Node, LengthSet] = {}
         self._edges: dict[Node, list[Node]] = {}
         self._component: dict[Node, frozenset[Node]] = {}
@@ -81,6 +84,7 @@ class GraphLengths(Generic[Node]):
 
     def _find_components(self, start: Node) -> None:
         """Tarjan's algorithm, for what is reachable from `start` and not known yet."""
+        limit = MAX_NODES if self._limit is None else self._limit
         order: dict[Node, int] = {}
         low: dict[Node, int] = {}
         open_nodes: list[Node] = []
@@ -88,10 +92,9 @@ class GraphLengths(Generic[Node]):
         while path:
             node, at = path.pop()
             if at == 0:
-                if len(order) >= MAX_NODES:
-                    raise ResourceLimitError(
-                        "", "pattern", f"its lengths take more than {MAX_NODES} states to find", f"states {MAX_NODES}"
-                    )
+                if len(order) >= limit:
+                    reason = f"its lengths take more than {limit} states to find"
+                    raise ResourceLimitError("", "pattern", reason, f"states {limit}")
                 order[node] = low[node] = len(order)
                 open_nodes.append(node)
                 self._edges[node] = list(self._onward(node))

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from ..errors import ResourceLimitError
 from ..languages.base import DEAD, LengthSet, TextLanguage
 from . import classes
 from . import lengths as length_sets
@@ -208,6 +209,14 @@ class RegexLanguage(CodePointLanguage):
     def alphabet(self, state: int) -> CodePoints:
         with self._lock:
             return self._covers.alphabet_of(self._remaining[state])
+
+    def quick_lengths(self, state: int) -> tuple[LengthSet, bool]:
+        if any(term.conditional for term in self._remaining[state]):
+            return length_sets.ALL_LENGTHS, False
+        try:
+            return self.lengths(state), True
+        except ResourceLimitError:
+            return length_sets.ALL_LENGTHS, False
 
     def _shortest_between(self, state: int) -> int:
         places = [(term, self._kind(term, self._before[state])) for term in self._remaining[state]]

@@ -14,7 +14,9 @@ from typing import Generic, TypeVar
 from ..errors import ResourceLimitError
 
 MAX_SEARCH = 10_000
-"""Most nodes one search looks at."""
+"""Most nodes that a search looks at whose answer decides whether a language can be used at all."""
+MAX_LATER_SEARCH = 1_000_000
+"""Most nodes that a search looks at in a language in use: it should rather be slow than fail."""
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -27,6 +29,10 @@ class Nearest(Generic[Node]):
         accepts: whether the bytes may end at a node.
         bound: no fewer bytes than this lead to acceptance; may not drop by more than an edge costs.
         subject: completes the message "whether … takes more than N states to decide".
+        rank: among nodes that promise as much, those of the least rank come first.
+
+    Attributes:
+        limit: most nodes of one search; None for `MAX_SEARCH`.
     """
 
     def __init__(
@@ -35,8 +41,11 @@ class Nearest(Generic[Node]):
         accepts: Callable[[Node], bool],
         bound: Callable[[Node], int],
         subject: str,
+        rank: Callable[[Node], int] | None = None,
     ) -> None:
         self._edges, self._accepts, self._bound, self._subject = edges, accepts, bound, subject
+        self._rank = rank
+        self.limit: int | None = None
         self._known: dict[Node, int | None] = {}
 
     def settle(self, node: Node, distance: int | None) -> None:
@@ -47,18 +56,21 @@ class Nearest(Generic[Node]):
         """Fewest bytes to acceptance; None when there is no way.
 
         Raises:
-            ResourceLimitError: the search met more than `MAX_SEARCH` nodes.
+            ResourceLimitError: the search met more than `MAX_SEARCH` nodes, or than `limit`.
         """
         known = self._known
         if start in known:
             return known[start]
         cost: dict[Node | None, int] = {start: 0}
         came_from: dict[Node | None, Node] = {}
-        queue: list[tuple[int, int, int, Node | None]] = [(0, 0, 0, start)]
+        # Estimate, order among equals (the goal before all), the latest first among those, cost, node.
+        queue: list[tuple[int, int, int, int, Node | None]] = [(0, 0, 0, 0, start)]
+        limit = MAX_SEARCH if self.limit is None else self.limit
+        rank = self._rank
         done: set[Node] = set()
         ticket = 0
         while queue:
-            _, _, so_far, at = heapq.heappop(queue)
+            _, _, _, so_far, at = heapq.heappop(queue)
             if at is None:
                 node: Node | None = None
                 while node != start:
@@ -68,13 +80,9 @@ class Nearest(Generic[Node]):
             if at in done:
                 continue
             done.add(at)
-            if len(done) > MAX_SEARCH:
-                raise ResourceLimitError(
-                    "",
-                    "pattern",
-                    f"whether {self._subject} takes more than {MAX_SEARCH} states to decide",
-                    f"search {MAX_SEARCH}",
-                )
+            if len(done) > limit:
+                reason = f"whether {self._subject} takes more than {limit} states to decide"
+                raise ResourceLimitError("", "pattern", reason, f"search {limit}")
             onward: list[tuple[Node | None, int, int]] = []
             if self._accepts(at):
                 onward.append((None, so_far, so_far))
@@ -91,8 +99,9 @@ class Nearest(Generic[Node]):
                 if reached < cost.get(goal, reached + 1):
                     cost[goal] = reached
                     came_from[goal] = at
-                    ticket -= 1  # the latest first among equals: straight on
-                    heapq.heappush(queue, (estimate, ticket, reached, goal))
+                    ticket -= 1
+                    order = -1 if goal is None else 0 if rank is None else rank(goal)
+                    heapq.heappush(queue, (estimate, order, ticket, reached, goal))
         for dead in done:
             known[dead] = None
         return None

@@ -57,6 +57,7 @@ class CodePointLanguage(TextLanguage):
         self._built = 0
         self._shortest: dict[int, int] = {}
         self._lengths: dict[int, LengthSet] = {}
+        self._steps: dict[int, Segments] = {}
 
     @abstractmethod
     def _segments(self, state: int) -> Segments:
@@ -77,6 +78,23 @@ class CodePointLanguage(TextLanguage):
     def alphabet(self, state: int) -> CodePoints:  # noqa: ARG002
         """A set that has every code point that can still come after `state`, which is between characters."""
         return EVERY
+
+    def quick_lengths(self, state: int) -> tuple[LengthSet, bool]:  # noqa: ARG002
+        """A set that has all `lengths` of a state between characters, found without a search; whether it is exact."""
+        return length_sets.ALL_LENGTHS, False
+
+    @property
+    def outline(self) -> CodePointLanguage | None:
+        """A language of few states that has all texts of this one, where this one has many; to guide searches."""
+        return None
+
+    def segments(self, state: int) -> Segments:
+        """Where code points lead from a state between characters; kept."""
+        found = self._steps.get(state)
+        if found is None:
+            with self._lock:
+                found = self._steps[state] = self._segments(state)
+        return found
 
     def _new_state(self) -> int:
         self._rows.append(None)
@@ -140,7 +158,8 @@ class CodePointLanguage(TextLanguage):
             row = np.zeros(256, dtype=np.int32)
             inside = self._insides[state]
             if inside is None:
-                self._fill(row, self._segments(state))
+                known = self._steps.get(state)
+                self._fill(row, self._segments(state) if known is None else known)
             else:
                 outstanding, pieces = inside
                 if outstanding == 1:

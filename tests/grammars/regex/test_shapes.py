@@ -123,7 +123,7 @@ def test_lengths_of_products_of_counts(counts: list[tuple[str, int, int, bool]],
     wanted = [search_language(p) for p, keep in parts if keep]
     unwanted = [search_language(p) for p, keep in parts if not keep]
     language = difference(intersection(*wanted), *unwanted)
-    alphabet = "abc-_ \né0😀\r"
+    alphabet = "abc-_ \né0😀\r\u2028"
     lengths = language.lengths(language.start)
     for n in range(4):
         found = any(
