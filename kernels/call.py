@@ -1,56 +1,69 @@
-"""Calling the transition function by address.
+"""Calling kernels by address.
 
-Mask kernels call `step` from many places. Compiled into each of them it would take minutes to build; behind a pointer
-it is built once, for two nanoseconds a call. The address is made on first use in a process and kept in the context.
+Mask kernels call `step` and each other from many places. Compiled into each of them it would take minutes to build;
+behind a pointer each is built once, for two nanoseconds a call. The addresses are made on first use in a process and
+kept in the context (see `entries.py`).
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from .jit import callback
-from .memory import STEP, context
-from .step import step as _step
-
-_SIGNATURE = types.int64(*(types.int64 for _ in range(7)))
+from .memory import ENTER_TEXT, RESUME_KEY, STEP, WALK_BELOW
 
 
-@functools.lru_cache(maxsize=1)
-def step_callback() -> Any:
-    """The compiled transition function; its `address` belongs into the context's field `STEP`."""
-
-    @callback(_SIGNATURE)
-    def entry(address: int, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
-        return _step(context(address), stack, mode, q, x, n, byte)
-
-    return entry
+def signature(count: int) -> Any:
+    """Of a kernel that takes `count` numbers, the first one the context's address, and returns one."""
+    return types.int64(*(types.int64 for _ in range(count)))
 
 
-@intrinsic
-def step(
-    typingctx: Any,
-    C: Any,
-    stack: Any,
-    mode: Any,
-    q: Any,
-    x: Any,
-    n: Any,
-    byte: Any,
-) -> Any:
-    """`step` of the module of that name, through the pointer in the context."""
+def _through(field: int, count: int) -> Any:
+    """What numba wants to know of a call with `count` numbers through the pointer in a field of the context."""
 
     def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
-        function = ir.FunctionType(word, [word] * 7).as_pointer()
-        slot = builder.gep(args[0], [ir.Constant(word, STEP)])
-        target = builder.inttoptr(builder.load(slot), function)
-        values = [builder.ptrtoint(args[0], word)]
-        return builder.call(target, values + list(args[1:]))
+        function = ir.FunctionType(word, [word] * (count + 1)).as_pointer()
+        target = builder.inttoptr(builder.load(builder.gep(args[0], [ir.Constant(word, field)])), function)
+        return builder.call(target, [builder.ptrtoint(args[0], word), *args[1:]])
 
-    integers = [types.int64] * 6
-    return types.int64(types.CPointer(types.int64), *integers), codegen
+    return types.int64(types.CPointer(types.int64), *[types.int64] * count), codegen
+
+
+@intrinsic
+def step(typingctx: Any, C: Any, stack: Any, mode: Any, q: Any, x: Any, n: Any, byte: Any) -> Any:
+    """`step` of the module of that name."""
+    return _through(STEP, 6)
+
+
+@intrinsic
+def enter_text(typingctx: Any, C: Any, node: Any, base: Any, stack: Any, mode: Any, q: Any, x: Any, n: Any) -> Any:
+    """`enter_text` of `mask.py`."""
+    return _through(ENTER_TEXT, 7)
+
+
+@intrinsic
+def walk_below(typingctx: Any, C: Any, node: Any, base: Any, stack: Any, mode: Any, q: Any, x: Any, n: Any) -> Any:
+    """`walk_below` of `mask.py`."""
+    return _through(WALK_BELOW, 7)
+
+
+@intrinsic
+def resume_key(
+    typingctx: Any,
+    C: Any,
+    kind: Any,
+    node: Any,
+    base: Any,
+    stack: Any,
+    skip: Any,
+    names: Any,
+    state: Any,
+    n: Any,
+    q: Any,
+) -> Any:
+    """`resume_key` of `key_walk.py`."""
+    return _through(RESUME_KEY, 9)

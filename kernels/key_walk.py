@@ -514,3 +514,14 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
     if content_walk(C, 1, stop, base, stack, 0, q, state, q, n, loop, dead, False) == FULL:
         return FULL
     return special_walk(C, 1, node_end(view32(C, X_NODE), 0), base, stack, 0, q, state, q, n)
+
+
+@njit
+def resume_key(
+    C: Any, kind: int, node: int, base: int, stack: int, skip: int, names: int, state: int, n: int, q: int
+) -> int:
+    """Walk a node of one of the tries that was postponed inside a key; OK (some may be postponed again) or FULL."""
+    if kind == KEY_IN:
+        stop = node_end(view32(C, T_NODE), node)
+        return content_walk(C, node, stop, base, stack, skip, names, state, q, n, 0, 0, True)
+    return special_walk(C, node, node_end(view32(C, X_NODE), node), base, stack, skip, names, state, q, n)

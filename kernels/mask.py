@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import call
 from .call import step
 from .intern import (
     F_FREE,
@@ -33,11 +34,10 @@ from .intern import (
     memo_key,
 )
 from .jit import njit
-from .key_walk import after_free_name, content_walk, key_walk, run_token, special_walk
+from .key_walk import after_free_name, key_walk, run_token
 from .marks import (
     ALL_TOKENS,
     ENTER,
-    KEY_IN,
     POSTPONED_WIDTH,
     SPECIAL_TOKENS,
     STEP_IN,
@@ -416,7 +416,7 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
 
 
 @njit
-def enter(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
+def enter_text(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
     """Mark the tokens below a node inside a string or key, in the quickest way there is.
 
     OK (some of it may be postponed), FULL, or DEAD where the walk has to go step by step.
@@ -462,7 +462,7 @@ def walk_range(C: Any, start: int, stop: int, base: int) -> int:
             for t in range(node_first(nodes, i), node_stop(nodes, i)):
                 set_bit(rows, base, tokens[t])
             if node_end(nodes, i) - i > _SMALL and (walk[at + 1] == STRING or walk[at + 1] == KEY):
-                code = enter(C, i, base, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
+                code = call.enter_text(C, i, base, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
                 if code == FULL:
                     return FULL
                 if code == OK:
@@ -482,7 +482,7 @@ def walk_range(C: Any, start: int, stop: int, base: int) -> int:
 def walk_below(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
     """Mark the tokens below a node, in the given state there; OK (some of it may be postponed) or FULL."""
     walk, nodes = view(C, WALK), view32(C, T_NODE)
-    code = enter(C, node, base, stack, mode, q, x, n)
+    code = call.enter_text(C, node, base, stack, mode, q, x, n)
     if code != DEAD:
         return code
     put(walk, node_depth(nodes, node) * 5, stack, mode, q, x, n)
@@ -516,14 +516,11 @@ def resume(C: Any, base: int) -> int:
             entries[at + 7],
         )
         if kind == ENTER:
-            code = walk_below(C, node, base, stack, mode, q, x, n)
+            code = call.walk_below(C, node, base, stack, mode, q, x, n)
         elif kind == STEP_IN or kind == STEP_IN_SPECIAL:
             code = resume_step(C, kind, node, base, stack, mode, q, x, n)
-        elif kind == KEY_IN:
-            stop = node_end(view32(C, T_NODE), node)
-            code = content_walk(C, node, stop, base, stack, mode, q, x, more, n, 0, 0, True)
         else:
-            code = special_walk(C, node, node_end(view32(C, X_NODE), node), base, stack, mode, q, x, more, n)
+            code = call.resume_key(C, kind, node, base, stack, mode, q, x, n, more)
         if code != FULL:
             done += 1
     left = C[N_POSTPONED] - done
@@ -553,7 +550,7 @@ def resume_step(C: Any, kind: int, node: int, base: int, stack: int, mode: int, 
     if special:
         push(C, view(C, WALK), node_depth(view32(C, X_NODE), node) * 5)
         return walk_plain(C, SPECIAL_TOKENS, node, base)
-    return walk_below(C, node, base, C[OUT], C[OUT + 1], C[OUT + 2], C[OUT + 3], C[OUT + 4])
+    return call.walk_below(C, node, base, C[OUT], C[OUT + 1], C[OUT + 2], C[OUT + 3], C[OUT + 4])
 
 
 @njit
@@ -579,7 +576,7 @@ def row_of(C: Any, position: int) -> int:
         C[N_MISSES] = 0
         C[N_POSTPONED] = 0
         C[RESUME] = 0
-        code = walk_below(C, 0, base, stack, mode, q, records[at + P_X], records[at + P_N])
+        code = call.walk_below(C, 0, base, stack, mode, q, records[at + P_X], records[at + P_N])
         if code == OK and C[N_POSTPONED]:
             code = MISS
             C[RESUME] = position + 1

@@ -19,7 +19,7 @@ from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.base import Language
 from constrain.kernels import intern
 from constrain.kernels import memory as m
-from constrain.kernels.call import step_callback
+from constrain.kernels.entries import entries
 from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import find_key_loop, find_loop
@@ -47,7 +47,8 @@ class Automaton:
         self.store = Store()
         self.C = self.store.array
         self.address = self.store.address
-        self.C[m.STEP] = step_callback().address
+        for field, kernel in entries().items():
+            self.C[field] = kernel.address
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
         self.C[m.WHITESPACE] = int(whitespace)
         terminals.bind_fixed(self.store)
