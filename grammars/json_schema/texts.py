@@ -15,6 +15,7 @@ from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema.bounded_text import BoundedText
 from constrain.grammars.json_schema.normal import StringAlternative
 from constrain.grammars.languages.base import TextLanguage
+from constrain.grammars.languages.product import Product
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection, literal_set
 from constrain.grammars.regex import search_language, split_length
 from constrain.grammars.regex.utf8 import CodePointLanguage
@@ -79,12 +80,19 @@ def _settled(language: TextLanguage, low: int, high: int | None) -> Texts:
             low = 0
         if high is not None and lengths.first_in(high + 1, None) is None:
             high = None
-    if low or high is not None:
-        try:
-            language.lengths(language.start)
-        except ResourceLimitError:
-            return Texts(BoundedText(language, low, high), 0, None)
+    if (low or high is not None) and not _knows_lengths(language):
+        return Texts(BoundedText(language, low, high), 0, None)
     return Texts(language, low, high)
+
+
+def _knows_lengths(language: CodePointLanguage) -> bool:
+    if isinstance(language, Product):
+        return language.knows_lengths()
+    try:
+        language.lengths(language.start)
+    except ResourceLimitError:
+        return False
+    return True
 
 
 def name_language(alternative: StringAlternative) -> TextLanguage:
