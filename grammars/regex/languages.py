@@ -13,10 +13,13 @@ from ..languages.base import TextLanguage
 from .alternating import AlternatingLanguage
 from .lazy_dfa import Origin, RegexLanguage
 from .parser import parse
-from .terms import AT, Terms
+from .terms import AT, Chars, Repeat, Terms, chain
 
 CACHED_LANGUAGES = 512
 """How many languages of each kind the process keeps."""
+
+SMALL_COUNT = 8
+"""Counts up to this one may stay in the states of an automaton."""
 
 _building = threading.Lock()
 
@@ -39,6 +42,50 @@ def full_language(pattern: str) -> TextLanguage:
     """The texts that `pattern` matches as a whole. Otherwise as `search_language`."""
     with _building:
         return _full_language(pattern)
+
+
+def uncounted_language(pattern: str) -> TextLanguage:
+    """The texts in which `pattern` is found, with any number of characters in the place of its last, counted class.
+
+    For patterns that `counted_end` takes apart.
+    """
+    with _building:
+        found = _counted_end(pattern)
+    assert found is not None
+    return found[0]
+
+
+def counted_end(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
+    """`uncounted_language` and bounds on the length that together mean what a search for `pattern` means.
+
+    For patterns that are a text of one length and then at most, or at least, so many characters of one class, as
+    `^[a-z][a-z0-9]{0,62}$` is. None for others, and for small counts.
+    """
+    with _building:
+        return _counted_end(pattern)
+
+
+@lru_cache(maxsize=CACHED_LANGUAGES)
+def _counted_end(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
+    terms = Terms()
+    term = terms.searched(terms.of(parse(pattern)))
+    parts = chain(term)
+    last = parts.pop()
+    if term.conditional or type(last) is not Repeat or type(last.body) is not Chars:
+        return None
+    if max(last.low, last.high or 0) <= SMALL_COUNT:
+        return None
+    before = 0
+    uncounted = terms.repeat(last.body, 0, None)
+    for part in reversed(parts):
+        lengths = terms.lengths(part)
+        length = lengths.first_in(0, None)
+        if length is None or lengths.first_in(length + 1, None) is not None:
+            return None
+        before += length
+        uncounted = terms.concat(part, uncounted)
+    high = None if last.high is None else last.high + before
+    return RegexLanguage(Origin(uncounted_language, pattern), terms, uncounted), last.low + before, high
 
 
 @lru_cache(maxsize=CACHED_LANGUAGES)

@@ -98,7 +98,12 @@ def test_counting_in_the_state_keeps_the_contract(
         # Counted classes are classes and bounds; other counts stay where they are.
         (StringAlternative(patterns=("^[a-z]{2,63}$",)), 2, 63),
         (StringAlternative(patterns=("^[a-z]{2,63}$", "^[a-f]{3,}$"), maximum=50), 3, 50),
-        (StringAlternative(patterns=("^x[a-z]{2,63}$",)), 0, None),
+        (StringAlternative(patterns=("^x[a-z]{2,63}$",)), 3, 64),
+        (StringAlternative(patterns=("^[a-z][a-z0-9_]{0,62}$", "^[a-z_]{0,80}$"), maximum=70), 0, 63),
+        (StringAlternative(patterns=("^(ab|cd)[^]{20,}",)), 22, None),
+        (StringAlternative(patterns=("^x[a-z]{2,5}$",)), 0, None),
+        (StringAlternative(patterns=("^x?[a-z]{2,63}$",)), 0, None),
+        (StringAlternative(patterns=("^[a-z]{2,63}x$",)), 0, None),
         # Bounds that every text keeps.
         (StringAlternative(formats=("email",), minimum=3, maximum=320), 0, None),
         (StringAlternative(formats=("uuid",), minimum=36, maximum=36), 0, None),
@@ -172,9 +177,7 @@ def test_what_no_text_meets(alternative: StringAlternative) -> None:
     assert texts_of(alternative).empty
 
 
-@pytest.mark.parametrize(
-    "name", ["date-time", "time", "email", "hostname", OLD_HOSTNAME, "idn-email", "idn-hostname"]
-)
+@pytest.mark.parametrize("name", ["date-time", "time", "email", "hostname", OLD_HOSTNAME, "idn-email", "idn-hostname"])
 def test_outlines_have_all_texts(name: str) -> None:
     """What guides a search must not leave anything out: random words of the format are in its outline."""
     language = format_language(name)

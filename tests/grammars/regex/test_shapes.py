@@ -16,6 +16,7 @@ from constrain.grammars.regex import (
     full_language,
     has_infinitely_many,
     is_finite,
+    languages,
     search_language,
     split_length,
 )
@@ -68,6 +69,37 @@ def test_splitting_changes_nothing(pair: oracles.Pair) -> None:
         for text in [*SHORT_TEXTS, "é", "a😀", "\n\r"]:
             inside = language.matches(text.encode()) and low <= len(text) and (high is None or len(text) <= high)
             assert inside == whole.matches(text.encode()), (pattern, text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    oracles.patterns(conditions=False),
+    st.sampled_from(["a", "[ab]", ".", "[^]", "[^a]"]),
+    st.integers(0, 2),
+    st.one_of(st.none(), st.integers(0, 2)),
+    st.booleans(),
+)
+def test_counts_at_the_end(pair: oracles.Pair, last: str, low: int, more: int | None, closed: bool) -> None:
+    """Taken apart, a pattern means what it meant, and only where what comes before has one length."""
+    pattern = f"^(?:{pair[0]}){last}{{{low},{'' if more is None else low + more}}}" + "$" * closed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(languages, "SMALL_COUNT", 0)
+        found = languages._counted_end.__wrapped__(pattern)
+    if found is not None:
+        language, least, most = found
+        whole = search_language(pattern)
+        for text in [*SHORT_TEXTS, "é", "a😀", "\n\r"]:
+            inside = language.matches(text.encode()) and least <= len(text) and (most is None or len(text) <= most)
+            assert inside == whole.matches(text.encode()), (pattern, text)
+
+
+def test_identifiers_are_two_states() -> None:
+    language, low, high = split_length("^[a-z][a-z0-9_]{0,62}$")
+    assert (low, high) == (1, 63)
+    states = {language.run(b"a" * n) for n in range(1, 80)}
+    assert len(states) == 1
+    assert pickle.loads(pickle.dumps(language)).matches(b"a" * 99)
+    assert not language.matches(b"0a")
 
 
 def test_languages_of_classes_are_shared_and_pickle() -> None:
