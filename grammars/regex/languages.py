@@ -13,7 +13,8 @@ from ..languages.base import TextLanguage
 from .alternating import AlternatingLanguage
 from .lazy_dfa import Origin, RegexLanguage
 from .parser import parse
-from .terms import AT, Chars, Repeat, Terms, chain
+from .terms import AT, Terms
+from .uncounted import without_count
 
 CACHED_LANGUAGES = 512
 """How many languages of each kind the process keeps."""
@@ -45,47 +46,34 @@ def full_language(pattern: str) -> TextLanguage:
 
 
 def uncounted_language(pattern: str) -> TextLanguage:
-    """The texts in which `pattern` is found, with any number of characters in the place of its last, counted class.
+    """The texts in which `pattern` is found, with any number of characters in the place of a counted class.
 
-    For patterns that `counted_end` takes apart.
+    For patterns that `uncounted` takes apart.
     """
     with _building:
-        found = _counted_end(pattern)
+        found = _uncounted(pattern)
     assert found is not None
     return found[0]
 
 
-def counted_end(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
+def uncounted(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
     """`uncounted_language` and bounds on the length that together mean what a search for `pattern` means.
 
-    For patterns that are a text of one length and then at most, or at least, so many characters of one class, as
-    `^[a-z][a-z0-9]{0,62}$` is. None for others, and for small counts.
+    For patterns whose length tells how many characters of one class there are, such as `^[a-z][a-z0-9]{0,62}$`. None
+    for others, and for small counts.
     """
     with _building:
-        return _counted_end(pattern)
+        return _uncounted(pattern)
 
 
 @lru_cache(maxsize=CACHED_LANGUAGES)
-def _counted_end(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
+def _uncounted(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
     terms = Terms()
     term = terms.searched(terms.of(parse(pattern)))
-    parts = chain(term)
-    last = parts.pop()
-    if term.conditional or type(last) is not Repeat or type(last.body) is not Chars:
+    found = None if term.conditional else without_count(terms, term, SMALL_COUNT)
+    if found is None or found.term is term:
         return None
-    if max(last.low, last.high or 0) <= SMALL_COUNT:
-        return None
-    before = 0
-    uncounted = terms.repeat(last.body, 0, None)
-    for part in reversed(parts):
-        lengths = terms.lengths(part)
-        length = lengths.first_in(0, None)
-        if length is None or lengths.first_in(length + 1, None) is not None:
-            return None
-        before += length
-        uncounted = terms.concat(part, uncounted)
-    high = None if last.high is None else last.high + before
-    return RegexLanguage(Origin(uncounted_language, pattern), terms, uncounted), last.low + before, high
+    return RegexLanguage(Origin(uncounted_language, pattern), terms, found.term), found.low, found.high
 
 
 @lru_cache(maxsize=CACHED_LANGUAGES)
