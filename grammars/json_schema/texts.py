@@ -43,13 +43,28 @@ class Texts:
         return self.bounded and self.language.lengths(start).first_in(self.low, self.high) is None
 
 
+def is_combined(alternative: StringAlternative) -> bool:
+    """Whether texts have to meet more than one condition, bounds on the length among them."""
+    conditions = len(alternative.patterns) + len(alternative.formats) + len(alternative.not_patterns)
+    bounded = alternative.minimum > 0 or alternative.maximum is not None
+    return conditions + len(alternative.not_formats) + bool(alternative.not_values) + bounded > 1
+
+
 @functools.lru_cache(maxsize=2048)
 def texts_of(alternative: StringAlternative) -> Texts:
     """The texts of a string alternative.
 
     Raises:
-        ResourceLimitError: whether there is any takes too long to decide.
+        ResourceLimitError: whether there is any takes too long to decide; without a pointer.
     """
+    try:
+        return _texts_of(alternative)
+    except ResourceLimitError as error:
+        keyword = "pattern" if alternative.patterns or alternative.not_patterns else "format"
+        raise ResourceLimitError(error.pointer, keyword, error.reason, error.limit) from None
+
+
+def _texts_of(alternative: StringAlternative) -> Texts:
     low, high = alternative.minimum, alternative.maximum
     if alternative.values is not None:
         return Texts(literal_set(alternative.values), low, high)

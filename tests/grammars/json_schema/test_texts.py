@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from constrain import json_schema
+from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.formats import OLD_HOSTNAME, format_language
 from constrain.grammars.json_schema import texts as texts_module
 from constrain.grammars.json_schema.bounded_text import BoundedText
@@ -23,6 +25,7 @@ from constrain.grammars.languages.extent import few_texts, has_many, shortest_te
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection, literal_set
 from constrain.grammars.regex import full_language, search_language
 from constrain.grammars.regex.utf8 import CodePointLanguage
+from tests.oracles import vocabulary
 
 from ..regex import oracles
 from ..regex.test_languages import check_contract
@@ -273,3 +276,19 @@ def test_shortest_texts_are_plain() -> None:
 
 def test_alternatives_are_built_once() -> None:
     assert texts_of(StringAlternative(patterns=("^a",))) is texts_module.texts_of(StringAlternative(patterns=("^a",)))
+
+
+def test_limits_name_the_keyword_and_the_place() -> None:
+    """Counters with coprime periods meet after a product of theirs: what that takes to find out is refused."""
+    far = [f"^(?:a{{{n}}})*b{{{k}}}$" for k, n in enumerate((331, 337), start=1)]
+    closed = {"type": "object", "additionalProperties": False}
+    both = {"allOf": [{"pattern": p} for p in far]}
+    for schema, pointer, keyword in [
+        ({"type": "string", **both}, "/properties/x", "pattern"),
+        ({**closed, "patternProperties": {p: {} for p in far}}, "/properties/x", "patternProperties"),
+        ({"propertyNames": both}, "/properties/x/propertyNames", "pattern"),
+    ]:
+        with pytest.raises(ResourceLimitError) as caught:
+            json_schema({"properties": {"x": schema}}).compile(vocabulary("bytes"))
+        assert caught.value.pointer == pointer
+        assert caught.value.keyword == keyword
