@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from constrain.grammars.languages.base import DEAD, LengthSet
+from constrain.grammars.languages.product import known_step
 from constrain.grammars.regex import classes
 from constrain.grammars.regex import lengths as length_sets
 from constrain.grammars.regex.nearest import MAX_LATER_SEARCH, Nearest
 from constrain.grammars.regex.utf8 import CodePointLanguage, Segments
 
-_Counted = tuple[int, int]
+_Counted = tuple[int, ...]
 """A state of the language, between two characters, and the code points read so far."""
 
 
@@ -105,6 +106,12 @@ class BoundedText(CodePointLanguage):
         inner, count = self._values[state]
         lengths, exact = self._language.quick_lengths(inner)
         return length_sets.intersection(lengths, length_sets.interval(*self._window(count))), exact
+
+    def nearest_step(self, state: int) -> tuple[int, int]:
+        """See the base class."""
+        at = self._values[state]
+        code, after = known_step(self._nearest, at, self._nearest.distance(at), self._after(at))
+        return code, self._number(after)
 
     def _shortest_between(self, state: int) -> int:
         return self._nearest.distance(self._values[state]) or 0

@@ -12,7 +12,7 @@ from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import Items
 from constrain.grammars.json_schema.members import Members, Variant, as_names
 from constrain.grammars.json_schema.normal import NormalForm, Variable
-from constrain.grammars.json_schema.texts import texts_of
+from constrain.grammars.json_schema.texts import is_combined, texts_of
 
 MAX_VARIABLES = 5_000
 """Parts of a schema that are looked at; the rest is left until generation gets there."""
@@ -35,23 +35,38 @@ def _is_delicate(s: Subschema) -> bool:
 def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     """Raise what lowering the whole schema would raise: `UnsupportedSchemaError` or `ResourceLimitError`."""
     for index, s in enumerate(document.subschemas):
-        bounded = s.min_length or s.max_length is not None
-        if (s.pattern is not None or s.format is not None) and (bounded or (s.pattern and s.format)):
+        if s.pattern is None and s.format is None and not s.all_of:
+            continue
+        variable = forms.variable((index,))
+        if _asks_of_strings([document.subschemas[i] for i in variable if i >= 0]):
             try:
-                for text in forms.strings(forms.variable((index,))):
+                for text in forms.strings(variable):
                     texts_of(text)
             except ResourceLimitError as error:
-                keyword = "pattern" if s.pattern is not None else "format"
-                raise ResourceLimitError(s.pointer, keyword, error.reason, error.limit) from None
+                raise ResourceLimitError(error.pointer or s.pointer, error.keyword, error.reason, error.limit) from None
     if not any(map(_is_delicate, document.subschemas)):
         return
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     while todo and len(seen) <= MAX_VARIABLES:
-        for part in _parts(forms, todo.pop()):
+        variable = todo.pop()
+        try:
+            parts = _parts(forms, variable)
+        except ResourceLimitError as error:
+            if error.pointer:
+                raise
+            raise ResourceLimitError(forms.pointer(variable), error.keyword, error.reason, error.limit) from None
+        for part in parts:
             if part not in seen:
                 seen.add(part)
                 todo.append(part)
+
+
+def _asks_of_strings(members: list[Subschema]) -> bool:
+    """Whether more than one thing is asked of a string, its language among them."""
+    languages = sum((s.pattern is not None) + (s.format is not None) for s in members)
+    bounds = sum((s.min_length > 0) + (s.max_length is not None) for s in members)
+    return languages > 0 and languages + bounds > 1
 
 
 def _check_room(forms: NormalForm, variable: Variable, variant: Variant) -> None:
@@ -68,7 +83,9 @@ def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
     out: set[Variable] = set()
     types = forms.types(variable)
     if types & ir.STRING:
-        forms.strings(variable)
+        for text in forms.strings(variable):
+            if is_combined(text):
+                texts_of(text)
     if types & (ir.NUMBER | ir.NULL | ir.BOOLEAN):
         forms.atoms(variable)
     alternatives = forms.objects(variable) if types & ir.OBJECT else ()

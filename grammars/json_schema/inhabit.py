@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from heapq import nsmallest
 
-from constrain.grammars.errors import UnsatisfiableSchemaError
+from constrain.grammars.errors import ResourceLimitError, UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.items import Items
 from constrain.grammars.json_schema.members import Members, Variant, as_names
@@ -174,7 +174,11 @@ class Inhabitation:
                 best = min(best, number_bytes(number))
         if types & ir.STRING:
             for s in forms.strings(variable):
-                texts = texts_of(s)
+                try:
+                    texts = texts_of(s)
+                except ResourceLimitError as error:
+                    place = error.pointer or forms.pointer(variable)
+                    raise ResourceLimitError(place, error.keyword, error.reason, error.limit) from None
                 best = min(best, 2 + text_distance(texts.language, None, texts.low, texts.high, self.spelling))
         if types & ir.OBJECT:
             for members, v in self._variants(variable):

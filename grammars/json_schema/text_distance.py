@@ -8,7 +8,9 @@ import math
 from collections.abc import Collection
 
 from constrain.grammars.languages.base import TextLanguage
+from constrain.grammars.languages.extent import shortest_text
 from constrain.grammars.languages.text import FREE_TEXT
+from constrain.grammars.regex.utf8 import CodePointLanguage
 
 _SEARCH = 4_000  # states expanded before settling for a bound
 _WORST = 12  # bytes of the longest spelling of one code point, an escaped surrogate pair
@@ -57,6 +59,10 @@ def text_distance(
         return math.inf
     if language is FREE_TEXT and language.boundary(at):
         return low
+    if low == 0 and high is None and isinstance(language, CodePointLanguage):
+        text = shortest_text(language, at)
+        if sum(spelling[byte] for byte in text) == len(text):
+            return len(text)
     first = language.shortest(at) if low == 0 and high is None else language.lengths(at).first_in(low, high)
     if first is None:
         return math.inf

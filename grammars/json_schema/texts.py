@@ -15,6 +15,7 @@ from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema.bounded_text import BoundedText
 from constrain.grammars.json_schema.normal import StringAlternative
 from constrain.grammars.languages.base import TextLanguage
+from constrain.grammars.languages.product import Product
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection, literal_set
 from constrain.grammars.regex import search_language, split_length
 from constrain.grammars.regex.utf8 import CodePointLanguage
@@ -42,13 +43,28 @@ class Texts:
         return self.bounded and self.language.lengths(start).first_in(self.low, self.high) is None
 
 
+def is_combined(alternative: StringAlternative) -> bool:
+    """Whether texts have to meet more than one condition, bounds on the length among them."""
+    conditions = len(alternative.patterns) + len(alternative.formats) + len(alternative.not_patterns)
+    bounded = alternative.minimum > 0 or alternative.maximum is not None
+    return conditions + len(alternative.not_formats) + bool(alternative.not_values) + bounded > 1
+
+
 @functools.lru_cache(maxsize=2048)
 def texts_of(alternative: StringAlternative) -> Texts:
     """The texts of a string alternative.
 
     Raises:
-        ResourceLimitError: whether there is any takes too long to decide.
+        ResourceLimitError: whether there is any takes too long to decide; without a pointer.
     """
+    try:
+        return _texts_of(alternative)
+    except ResourceLimitError as error:
+        keyword = "pattern" if alternative.patterns or alternative.not_patterns else "format"
+        raise ResourceLimitError(error.pointer, keyword, error.reason, error.limit) from None
+
+
+def _texts_of(alternative: StringAlternative) -> Texts:
     low, high = alternative.minimum, alternative.maximum
     if alternative.values is not None:
         return Texts(literal_set(alternative.values), low, high)
@@ -79,12 +95,19 @@ def _settled(language: TextLanguage, low: int, high: int | None) -> Texts:
             low = 0
         if high is not None and lengths.first_in(high + 1, None) is None:
             high = None
-    if low or high is not None:
-        try:
-            language.lengths(language.start)
-        except ResourceLimitError:
-            return Texts(BoundedText(language, low, high), 0, None)
+    if (low or high is not None) and not _knows_lengths(language):
+        return Texts(BoundedText(language, low, high), 0, None)
     return Texts(language, low, high)
+
+
+def _knows_lengths(language: CodePointLanguage) -> bool:
+    if isinstance(language, Product):
+        return language.knows_lengths()
+    try:
+        language.lengths(language.start)
+    except ResourceLimitError:
+        return False
+    return True
 
 
 def name_language(alternative: StringAlternative) -> TextLanguage:

@@ -95,14 +95,12 @@ def shortest_text(language: CodePointLanguage, state: int) -> bytes:
     """A shortest continuation of a live state, with bytes that JSON writes as they are where there are such."""
     out = bytearray()
     while not language.accepting(state):
-        left = language.shortest(state) - 1
-        row = language.row(state).tolist()
-        for byte in _CHEAP_FIRST:
-            if row[byte] and language.shortest(row[byte]) == left:
-                out.append(byte)
-                state = row[byte]
-                break
+        if language.boundary(state):
+            code, state = language.nearest_step(state)
+            out += chr(code).encode()
+        else:
+            row = language.row(state).tolist()
+            byte = min((b for b in range(256) if row[b]), key=lambda b: language.shortest(row[b]))
+            out.append(byte)
+            state = row[byte]
     return bytes(out)
-
-
-_CHEAP_FIRST = sorted(range(256), key=lambda b: (b < 0x20 or b in (0x22, 0x5C), not 0x61 <= b <= 0x7A, b))

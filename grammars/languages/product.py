@@ -21,14 +21,13 @@ from ..regex.classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, CodePo
 from ..regex.graph_lengths import GraphLengths
 from ..regex.nearest import MAX_LATER_SEARCH, Nearest
 from ..regex.shapes import texts_over
-from ..regex.utf8 import ClassRepeat, CodePointLanguage, Segments
+from ..regex.utf8 import ClassRepeat, CodePointLanguage, Segments, cheapest_of, is_plain
 from .base import DEAD, LengthSet
 
 MAX_LENGTH_NODES = 2_000
 """Most tuples that are looked at for the lengths of a product."""
-
-MAX_GUIDED_LENGTH_NODES = 200
-"""The same with languages of many states, where it is of little use."""
+FEW_LENGTH_NODES = 64
+"""So many take little time."""
 
 Tuple = tuple[int, ...]
 Steps = list[tuple[int, int, Tuple]]
@@ -67,8 +66,8 @@ class Product(CodePointLanguage):
         self._nearest = Nearest(
             self._edges, self._accepts, self._bound, "a text meets all its conditions", rank=self._rank
         )
-        most = MAX_LENGTH_NODES if guide is None else MAX_GUIDED_LENGTH_NODES
-        self._graph = GraphLengths(self._live_steps, self._ends, most)
+        self._graph = GraphLengths(self._live_steps, self._ends)
+        self._graph.limit = MAX_LENGTH_NODES
         self.start = self._state(tuple(part.start for part in self._parts))
         self._nearest.limit = MAX_LATER_SEARCH
 
@@ -213,6 +212,16 @@ class Product(CodePointLanguage):
     def _shortest_between(self, state: int) -> int:
         return self._distance(self._tuples[state]) or 0
 
+    def nearest_step(self, state: int) -> tuple[int, int]:
+        at = self._tuples[state]
+        steps = self._steps_from(at)
+        alone = self._alone(at)
+        if alone is not None:
+            code, _ = self._parts[alone].nearest_step(at[alone])
+            return code, next(self._state(to) for first, last, to in steps if first <= code <= last)
+        code, after = known_step(self._nearest, at, self._distance(at), steps)
+        return code, self._state(after)
+
     def quick_lengths(self, state: int) -> tuple[LengthSet, bool]:
         return self.quick_lengths_of(self._tuples[state])
 
@@ -235,6 +244,17 @@ class Product(CodePointLanguage):
             ResourceLimitError: more than `MAX_LENGTH_NODES` tuples.
         """
         return length_sets.NO_LENGTHS if state == DEAD else self._graph.lengths(self._tuples[state])
+
+    def knows_lengths(self) -> bool:
+        """Whether the lengths of all states are found in little time."""
+        self._graph.limit = FEW_LENGTH_NODES
+        try:
+            self.lengths(self.start)
+        except ResourceLimitError:
+            return False
+        finally:
+            self._graph.limit = MAX_LENGTH_NODES
+        return True
 
     def _live_steps(self, at: Tuple) -> list[Tuple]:
         if self._alone(at) is not None or self._counted(at) is not None:
@@ -313,6 +333,21 @@ def _guide(components: tuple[CodePointLanguage, ...], needed: int) -> CodePointL
         return Product((*wanted, *unwanted), len(wanted))
     except ResourceLimitError:
         return None
+
+
+def known_step(
+    nearest: Nearest[Tuple], at: Tuple, distance: int | None, steps: Iterable[tuple[int, int, Tuple]]
+) -> tuple[int, Tuple]:
+    """The first code point of a shortest way from `at`, along what the search for its distance found."""
+    best = -1, at
+    for first, last, to in steps:
+        code = cheapest_of(first, last)
+        rest = nearest.known(to)
+        if rest is not None and rest + classes.least_bytes(((code, code),)) == distance:
+            best = code, to
+            if is_plain(code):
+                break
+    return best
 
 
 def _joined(steps: Steps, segments: Segments, required: bool) -> Steps:

@@ -13,7 +13,7 @@ from ..languages.base import LengthSet
 from . import classes
 from . import lengths as length_sets
 from .graph_lengths import GraphLengths
-from .nearest import Nearest
+from .nearest import MAX_LATER_SEARCH, Nearest
 from .terms import AFTER_OTHER, AFTER_WORD, AT, END_NEXT, NOT_AT, OTHER, Chars, Term, Terms, Union
 
 Place = tuple[Term, int]
@@ -30,6 +30,10 @@ class Conditions:
             self._edges, self.accepts, lambda place: place[0].least_bytes, "its conditions can be met"
         )
         self._graph = GraphLengths(self._live_steps, self._ends)
+
+    def use(self) -> None:
+        """From now on, searches are for a language in use."""
+        self._nearest.limit = MAX_LATER_SEARCH
 
     def after(self, remaining: Term) -> list[Term]:
         """`remaining` at a place that is not the start, as alternatives."""

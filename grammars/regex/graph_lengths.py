@@ -27,13 +27,14 @@ class GraphLengths(Generic[Node]):
         onward: live nodes one step further.
         ends: lengths contributed at a node itself: `ZERO_ONLY` where a word ends, or those of whatever is not followed
             by `onward`.
+
+    Attributes:
         limit: most nodes that one question looks at; None for `MAX_NODES`.
     """
 
-    def __init__(
-        self, onward: Callable[[Node], Iterable[Node]], ends: Callable[[Node], LengthSet], limit: int | None = None
-    ) -> None:
-        self._onward, self._ends, self._limit = onward, ends, limit
+    def __init__(self, onward: Callable[[Node], Iterable[Node]], ends: Callable[[Node], LengthSet]) -> None:
+        self._onward, self._ends = onward, ends
+        self.limit: int | None = None
         self._known: dict[Node, LengthSet] = {}
         self._edges: dict[Node, list[Node]] = {}
         self._component: dict[Node, frozenset[Node]] = {}
@@ -84,7 +85,7 @@ class GraphLengths(Generic[Node]):
 
     def _find_components(self, start: Node) -> None:
         """Tarjan's algorithm, for what is reachable from `start` and not known yet."""
-        limit = MAX_NODES if self._limit is None else self._limit
+        limit = MAX_NODES if self.limit is None else self.limit
         order: dict[Node, int] = {}
         low: dict[Node, int] = {}
         open_nodes: list[Node] = []

@@ -14,9 +14,13 @@ from .alternating import AlternatingLanguage
 from .lazy_dfa import Origin, RegexLanguage
 from .parser import parse
 from .terms import AT, Terms
+from .uncounted import without_count
 
 CACHED_LANGUAGES = 512
 """How many languages of each kind the process keeps."""
+
+SMALL_COUNT = 8
+"""Counts up to this one may stay in the states of an automaton."""
 
 _building = threading.Lock()
 
@@ -39,6 +43,37 @@ def full_language(pattern: str) -> TextLanguage:
     """The texts that `pattern` matches as a whole. Otherwise as `search_language`."""
     with _building:
         return _full_language(pattern)
+
+
+def uncounted_language(pattern: str) -> TextLanguage:
+    """The texts in which `pattern` is found, with any number of characters in the place of a counted class.
+
+    For patterns that `uncounted` takes apart.
+    """
+    with _building:
+        found = _uncounted(pattern)
+    assert found is not None
+    return found[0]
+
+
+def uncounted(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
+    """`uncounted_language` and bounds on the length that together mean what a search for `pattern` means.
+
+    For patterns whose length tells how many characters of one class there are, such as `^[a-z][a-z0-9]{0,62}$`. None
+    for others, and for small counts.
+    """
+    with _building:
+        return _uncounted(pattern)
+
+
+@lru_cache(maxsize=CACHED_LANGUAGES)
+def _uncounted(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
+    terms = Terms()
+    term = terms.searched(terms.of(parse(pattern)))
+    found = None if term.conditional else without_count(terms, term, SMALL_COUNT)
+    if found is None or found.term is term:
+        return None
+    return RegexLanguage(Origin(uncounted_language, pattern), terms, found.term), found.low, found.high
 
 
 @lru_cache(maxsize=CACHED_LANGUAGES)

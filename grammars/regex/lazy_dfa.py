@@ -65,6 +65,7 @@ class RegexLanguage(CodePointLanguage):
         self._before: list[int] = [OTHER]
         self._states: dict[tuple[int, tuple[Term, ...]], int] = {}
         self.start = self._state({term}, START)
+        self._conditions.use()
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return self._origin.make, (self._origin.pattern,)

@@ -52,6 +52,10 @@ class Nearest(Generic[Node]):
         """Tell the distance of a node that is known without a search."""
         self._known[node] = distance
 
+    def known(self, node: Node) -> int | None:
+        """The distance of a node where it was found already and there is a way; None else."""
+        return self._known.get(node)
+
     def distance(self, start: Node) -> int | None:
         """Fewest bytes to acceptance; None when there is no way.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..languages.base import TextLanguage
 from .classes import EVERY, CodePoints
-from .languages import full_language, search_language
+from .languages import full_language, search_language, uncounted
 from .utf8 import ClassRepeat, CodePointLanguage
 
 
@@ -27,14 +27,14 @@ def as_class_repeat(pattern: str) -> ClassRepeat | None:
 def split_length(pattern: str) -> tuple[TextLanguage, int, int | None]:
     """A language and bounds on the number of code points that together mean what a search for `pattern` means.
 
-    The bounds are (0, None), no bounds, unless the pattern only counts characters of one class.
+    The bounds are (0, None), no bounds, unless the pattern only counts characters of one class, in one place.
 
     Raises:
         PatternError, ResourceLimitError: as `search_language`.
     """
     shape = as_class_repeat(pattern)
     if shape is None:
-        return search_language(pattern), 0, None
+        return uncounted(pattern) or (search_language(pattern), 0, None)
     members, low, high = shape
     return texts_over(members), low, high
 

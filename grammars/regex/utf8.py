@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import ResourceLimitError
 from ..languages.base import DEAD, LengthSet, TextLanguage
 from . import lengths as length_sets
-from .classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, CodePoints
+from .classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, CodePoints, least_bytes
 
 MAX_ROWS = 20_000
 """Most rows kept per language; a row is 1 KiB. Beyond that all are dropped, and built again when asked for."""
@@ -39,6 +39,22 @@ _NO_ROW.setflags(write=False)
 
 # Bytes after the first, first code point, last code point, first byte less the bits it carries.
 _FORMS = ((1, 0x80, 0x7FF, 0xC0), (2, 0x800, 0xFFFF, 0xE0), (3, 0x10000, LAST, 0xF0))
+
+
+def cheapest_of(first: int, last: int) -> int:
+    """A code point of a range that takes the fewest bytes, in JSON too."""
+    for low, high in _PLAIN:
+        if first <= high and low <= last:
+            return max(first, low)
+    return first
+
+
+def is_plain(code: int) -> bool:
+    """Whether JSON writes the code point as one byte."""
+    return any(low <= code <= high for low, high in _PLAIN)
+
+
+_PLAIN = ((0x61, 0x7A), (0x30, 0x39), (0x41, 0x5A), (0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
 
 
 class CodePointLanguage(TextLanguage):
@@ -95,6 +111,21 @@ class CodePointLanguage(TextLanguage):
             with self._lock:
                 found = self._steps[state] = self._segments(state)
         return found
+
+    def nearest_step(self, state: int) -> tuple[int, int]:
+        """The first code point of a shortest way to acceptance, and the state after it.
+
+        `state` is live, between characters, and does not accept.
+        """
+        left = self.shortest(state)
+        best = -1, DEAD
+        for first, last, to in self.segments(state):
+            code = cheapest_of(first, last)
+            if self.shortest(to) + least_bytes(((code, code),)) == left:
+                best = code, to
+                if is_plain(code):
+                    break
+        return best
 
     def _new_state(self) -> int:
         self._rows.append(None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tests.engine.case import Case
 from tests.engine.combined_schemas import COMBINED
+from tests.engine.text_schemas import TEXTS
 
 ADDRESS = {
     "type": "object",
@@ -421,5 +422,5 @@ BASIC: dict[str, Case] = {
     ),
 }
 
-CASES: dict[str, Case] = BASIC | COMBINED
+CASES: dict[str, Case] = BASIC | COMBINED | TEXTS
 """The cases by name."""

@@ -16,6 +16,7 @@ from constrain.grammars.regex import (
     full_language,
     has_infinitely_many,
     is_finite,
+    languages,
     search_language,
     split_length,
 )
@@ -68,6 +69,60 @@ def test_splitting_changes_nothing(pair: oracles.Pair) -> None:
         for text in [*SHORT_TEXTS, "é", "a😀", "\n\r"]:
             inside = language.matches(text.encode()) and low <= len(text) and (high is None or len(text) <= high)
             assert inside == whole.matches(text.encode()), (pattern, text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(oracles.patterns(conditions=False), min_size=2, max_size=2),
+    st.sampled_from(["a", "[ab]", ".", "[^]", "[^a]"]),
+    st.integers(0, 2),
+    st.one_of(st.none(), st.integers(0, 2)),
+    st.sampled_from(["^P#$", "^P#", "^#P$", "^P#Q$", "^P(#Q)?$", "^(P|#)$", "^(P#|#Q)$", "^(a#|b#c)$", "^(|a#|b#)$"]),
+)
+def test_counts_that_the_length_tells(
+    pairs: list[oracles.Pair], counted: str, low: int, more: int | None, form: str
+) -> None:
+    """Taken apart, a pattern means what it meant."""
+    count = f"{counted}{{{low},{'' if more is None else low + more}}}"
+    pattern = form.replace("#", count).replace("P", f"(?:{pairs[0][0]})").replace("Q", f"(?:{pairs[1][0]})")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(languages, "SMALL_COUNT", 0)
+        found = languages._uncounted.__wrapped__(pattern)
+    if found is not None:
+        language, least, most = found
+        whole = search_language(pattern)
+        for text in [*SHORT_TEXTS, "é", "a😀", "\n\r"]:
+            inside = language.matches(text.encode()) and least <= len(text) and (most is None or len(text) <= most)
+            assert inside == whole.matches(text.encode()), (pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "low", "high"),
+    [
+        ("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", 1, 63),
+        ("^[a-z]{1,60}-[0-9]{4}$", 6, 65),
+        ("^(ab|cd)[^]{20,}", 22, None),
+        ("^(x[a-z]{0,40}|y[0-9]{0,40})$", 1, 41),
+        # The length does not tell the count, the options do not agree, or the count is small.
+        ("^x?[a-z]{2,63}$", 0, None),
+        ("^[a-z]{1,60}-[0-9]{1,60}$", 0, None),
+        ("^(x[a-z]{0,40}|y[0-9]{0,50})$", 0, None),
+        ("^(x{30}y*|z)$", 0, None),
+        ("^x[a-z]{2,5}$", 0, None),
+        ("[a-z]{40}", 0, None),
+    ],
+)
+def test_which_counts_the_length_tells(pattern: str, low: int, high: int | None) -> None:
+    assert split_length(pattern)[1:] == (low, high)
+
+
+def test_identifiers_are_two_states() -> None:
+    language, low, high = split_length("^[a-z][a-z0-9_]{0,62}$")
+    assert (low, high) == (1, 63)
+    states = {language.run(b"a" * n) for n in range(1, 80)}
+    assert len(states) == 1
+    assert pickle.loads(pickle.dumps(language)).matches(b"a" * 99)
+    assert not language.matches(b"0a")
 
 
 def test_languages_of_classes_are_shared_and_pickle() -> None:
