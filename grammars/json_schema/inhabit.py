@@ -12,13 +12,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from heapq import nsmallest
 
 from constrain.grammars.errors import UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.demands import Room, cheapest
 from constrain.grammars.json_schema.items import Items
-from constrain.grammars.json_schema.members import Members, Variant, as_names
-from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, NormalForm, StringAlternative, Variable
+from constrain.grammars.json_schema.members import Members, as_names
+from constrain.grammars.json_schema.normal import (
+    ANYTHING,
+    ArrayAlternative,
+    NormalForm,
+    ObjectAlternative,
+    StringAlternative,
+    Variable,
+)
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
 from constrain.grammars.json_schema.texts import text_language
 from constrain.grammars.languages.number import number_language
@@ -58,35 +65,40 @@ class Inhabitation:
         self.spelling = spelling
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
         self._quick: dict[Variable, bool] = {ANYTHING: True}
-        self._settled: dict[Variable, list[tuple[Members, Variant]]] = {}
+        self._lacking: dict[Variable, set[Variable]] = {}  # of variables without a value, the parts that have none
+        self._members: dict[int, tuple[ObjectAlternative, Members]] = {}
 
     def shortest(self, variable: Variable) -> float:
         """Bytes of the shortest text of the variable; infinite when it has no value."""
         found = self._shortest.get(variable)
         if found is not None:
             return found
-        # All variables that the answer can depend on.
-        needs: dict[Variable, set[Variable]] = {}
-        todo = [variable]
-        while todo:
-            v = todo.pop()
-            if v in needs or v in self._shortest:
-                continue
-            needs[v] = self._must_contain(v)
-            todo.extend(needs[v])
-        estimate: dict[Variable, float] = dict.fromkeys(needs, INFINITE)
-        users: dict[Variable, list[Variable]] = {}
-        for v, parts in needs.items():
-            for part in parts:
-                users.setdefault(part, []).append(v)
-        pending = dict.fromkeys(needs)
+        # From infinity downwards; what an answer turned out to depend on is looked at next.
+        estimate: dict[Variable, float] = {variable: INFINITE}
+        users: dict[Variable, set[Variable]] = {}
+        pending = {variable: None}
         while pending:
             v, _ = pending.popitem()
-            better = self._evaluate(v, estimate)
+
+            def cost(part: Variable, user: Variable = v) -> float:
+                known = self._shortest.get(part)
+                if known is not None:
+                    return known
+                users.setdefault(part, set()).add(user)
+                if part not in estimate:
+                    estimate[part] = INFINITE
+                    pending[part] = None
+                return estimate[part]
+
+            better = self._evaluate(v, cost)
             if better < estimate[v]:
                 estimate[v] = better
                 pending.update(dict.fromkeys(users.get(v, ())))
         self._shortest.update(estimate)
+        for part, asking in users.items():
+            for v in asking if estimate[part] == INFINITE else ():
+                if estimate[v] == INFINITE:
+                    self._lacking.setdefault(v, set()).add(part)
         return self._shortest[variable]
 
     def inhabited(self, variable: Variable) -> bool:
@@ -122,45 +134,7 @@ class Inhabitation:
             return length if alternative.maximum is None else min(length, alternative.maximum)
         return 1 << 60 if alternative.maximum is None else alternative.maximum
 
-    def _must_contain(self, variable: Variable) -> set[Variable]:
-        parts: set[Variable] = set()
-        types = self._forms.types(variable)
-        if types & ir.OBJECT:
-            for members, v in self._variants(variable):
-                o = v.alternative
-                parts.update(p for p in (self._forms.member(o, r) for r in o.required) if p is not None)
-                for some in v.some:
-                    for c in some.classes:
-                        base = members.free_value(o, c)
-                        if base is not None:
-                            parts.add(base | some.value)
-                if o.minimum > len(o.required):
-                    parts.update(p for p in (self._forms.member(o, n) for n in members.names) if p is not None)
-                    parts.update(p for p in (members.free_value(o, c.members) for c in members.free) if p is not None)
-        if types & ir.ARRAY:
-            for a in self._forms.arrays(variable):
-                if a.contains or (a.unique and as_names(self._forms, a) is None):
-                    parts.update(Items(self._forms, a).parts())
-                parts.update(a.prefix[: a.minimum])
-                if a.minimum > len(a.prefix) and a.items is not None:
-                    parts.add(a.items)
-        return parts
-
-    def _variants(self, variable: Variable) -> list[tuple[Members, Variant]]:
-        found = self._settled.get(variable)
-        if found is None:
-            found = []
-            for a in self._forms.objects(variable):
-                members = Members(self._forms, [a])
-                found += [(members, v) for v in members.variants(a)]
-            self._settled[variable] = found
-        return found
-
-    def _evaluate(self, variable: Variable, estimate: dict[Variable, float]) -> float:
-        def cost(part: Variable) -> float:
-            known = self._shortest.get(part)
-            return estimate.get(part, INFINITE) if known is None else known
-
+    def _evaluate(self, variable: Variable, cost: Cost) -> float:
         best = INFINITE
         forms = self._forms
         types = forms.types(variable)
@@ -176,53 +150,45 @@ class Inhabitation:
             for s in forms.strings(variable):
                 best = min(best, 2 + text_distance(text_language(s), None, s.minimum, s.maximum, self.spelling))
         if types & ir.OBJECT:
-            for members, v in self._variants(variable):
-                best = min(best, self._object_cost(members, v, cost))
+            for o in forms.objects(variable):
+                best = min(best, self._object_cost(o, cost))
         if types & ir.ARRAY:
             for a in forms.arrays(variable):
                 best = min(best, self._array_cost(a, cost))
         return best
 
-    def _object_cost(self, members: Members, variant: Variant, cost: Cost) -> float:
-        o = variant.alternative
-        count = len(o.required) + len(variant.some)
-        if o.maximum is not None and o.maximum < max(o.minimum, count):
+    def _object_cost(self, o: ObjectAlternative, cost: Cost, *, as_items: bool = False) -> float:
+        """Bytes of the shortest object; with `as_items`, of the array whose items are the names."""
+        if o.maximum is not None and o.maximum < o.minimum:
             return INFINITE
-        total = 2.0
-        for name in o.required:
-            part = self._forms.member(o, name)
-            if part is None:
-                return INFINITE
-            total += key_bytes(name, self.spelling) + 1 + cost(part)
-        free = {}
-        for c in members.free:
+        found = self._members.get(id(o))
+        if found is None:
+            found = self._members[id(o)] = (o, Members(self._forms, [o]))
+        members = found[1]
+        bare = not o.clauses and o.minimum <= len(o.required)  # nothing but what is required matters
+        names = o.required if bare else members.names
+        declared = {n: part for n in names if (part := self._forms.member(o, n)) is not None}
+        free: dict[frozenset[int], Variable] = {}
+        shortest: dict[frozenset[int], int] = {}
+        for c in () if bare else members.free:
             value = members.free_value(o, c.members)
             if value is not None:
-                free[c.members] = (c.shortest, value)
-        for k, some in enumerate(variant.some):
-            total += min(
-                (
-                    self.free_lengths(members, shortest, k + 1)[k] + 3 + cost(value | some.value)
-                    for c, (shortest, value) in free.items()
-                    if c in some.classes
-                ),
-                default=INFINITE,
-            )
-        extra = o.minimum - count
-        if extra > 0:
-            options = []
-            for name in members.names:
-                part = None if name in o.required else self._forms.member(o, name)
-                if part is not None:
-                    options.append(key_bytes(name, self.spelling) + 1 + cost(part))
-            for shortest, value in free.values():
-                lengths = self.free_lengths(members, shortest, len(variant.some) + extra)[len(variant.some) :]
-                options += [n + 3 + cost(value) for n in lengths]
-            chosen = [c for c in nsmallest(extra, options) if c < INFINITE]
-            if len(chosen) < extra:
-                return INFINITE
-            total += sum(chosen)
-        return total + max(0, max(o.minimum, count) - 1)
+                free[c.members], shortest[c.members] = value, c.shortest
+        clauses = members.clauses(o, declared, free, lambda part: cost(part) < INFINITE) if o.clauses else ()
+        if clauses is None:
+            return INFINITE
+        room = Room(
+            declared,
+            free,
+            o.required,
+            o.minimum,
+            o.maximum,
+            (lambda _: 0) if as_items else lambda part: 1 + cost(part),
+            lambda name: key_bytes(name, self.spelling),
+            lambda c, k: 2 + self.free_lengths(members, shortest[c], k + 1)[k],
+        )
+        total = cheapest(room, clauses)
+        return 2 + max(0.0, total - 1)
 
     def free_lengths(self, members: Members, shortest: int, count: int) -> list[int]:
         """Bytes that suffice for each of `count` different free names of a class."""
@@ -233,7 +199,7 @@ class Inhabitation:
     def _array_cost(self, a: ArrayAlternative, cost: Cost) -> float:
         names = as_names(self._forms, a) if a.unique else None
         if names is not None:
-            return self._object_cost(Members(self._forms, [names]), Variant(names, ()), cost)
+            return self._object_cost(names, cost, as_items=True)
         if a.contains or a.unique:
             return Items(self._forms, a).cost(cost)
         if a.maximum is not None and a.maximum < a.minimum:
@@ -255,7 +221,7 @@ class Inhabitation:
         seen: set[Variable] = set()
         while True:
             seen.add(variable)
-            empty = [p for p in self._must_contain(variable) if p not in seen and not self.inhabited(p)]
+            empty = [p for p in self._lacking.get(variable, ()) if p not in seen and not self.inhabited(p)]
             if len(empty) != 1:
                 break
             variable = empty[0]

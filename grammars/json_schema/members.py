@@ -7,16 +7,16 @@ free class that remains has more names than anyone lists, and is kept only when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
 
-from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.bounded_text import BoundedText
+from constrain.grammars.json_schema.demands import Clause, FreeSome, Option, without_implied
 from constrain.grammars.json_schema.keys import KeyClass, key_classes
 from constrain.grammars.json_schema.normal import (
-    ANYTHING,
     ArrayAlternative,
+    Has,
+    Lacks,
     NormalForm,
     ObjectAlternative,
     Some,
@@ -27,27 +27,8 @@ from constrain.grammars.json_schema.texts import text_language
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.regex import search_language
 
-MAX_VARIANTS = 1_000
-"""Ways in which an object's demands for some member are settled."""
-
 Component = str | StringAlternative
 """What classes are told apart by: a pattern to be found in the name, or an alternative for the whole name."""
-
-
-@dataclass(frozen=True, slots=True)
-class FreeSome:
-    """A demand for a member with a free name of one of these classes, its value in a variable."""
-
-    classes: frozenset[frozenset[int]]
-    value: Variable
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """An object alternative whose demands for some member are settled: by declared names, or left to free ones."""
-
-    alternative: ObjectAlternative
-    some: tuple[FreeSome, ...]
 
 
 class Members:
@@ -58,11 +39,14 @@ class Members:
         components: dict[Component, None] = {}
         names: dict[str, None] = {}
         for a in alternatives:
-            for rule in (*a.rules, *(s.rule for s in a.some if s.rule is not None)):
+            demands = [demand for clause in a.clauses for demand in clause]
+            some = [demand for demand in demands if isinstance(demand, Some)]
+            names.update((demand.name, None) for demand in demands if not isinstance(demand, Some))
+            for rule in (*a.rules, *(s.rule for s in some if s.rule is not None)):
                 names.update(dict.fromkeys(rule.properties))
                 components.update(dict.fromkeys(p for p, _ in rule.patterns))
-            components.update(dict.fromkeys(s.pattern for s in a.some if s.pattern is not None))
-            for variable in (*a.names, *(s.name for s in a.some if s.name is not None)):
+            components.update(dict.fromkeys(s.pattern for s in some if s.pattern is not None))
+            for variable in (*a.names, *(s.name for s in some if s.name is not None)):
                 for text in forms.strings(variable):
                     if text.values is not None:
                         names.update(dict.fromkeys(text.values))
@@ -92,49 +76,51 @@ class Members:
     def _is_named(self, variable: Variable, members: frozenset[int]) -> bool:
         return any(self._number[text] in members for text in self._forms.strings(variable))
 
-    def variants(self, alternative: ObjectAlternative) -> list[Variant]:
-        """The ways to settle an alternative's demands for some member."""
-        out = [Variant(replace(alternative, some=()), ())]
-        for some in alternative.some:
-            ways: list[Variant] = []
-            classes = frozenset(c.members for c in self.free if self._free_serves(some, c.members))
-            for v in out:
-                a = v.alternative
-                for name in self.names:
-                    if name not in a.absent and self._serves(some, name):
-                        present = {**a.present, name: a.present.get(name, ANYTHING) | some.value}
-                        required = a.required if name in a.required else (*a.required, name)
-                        minimum = max(a.minimum, len(required))
-                        if a.maximum is None or minimum <= a.maximum:
-                            settled = replace(a, present=present, required=required, minimum=minimum)
-                            ways.append(Variant(settled, v.some))
-                for k, other in enumerate(v.some):  # one member may serve several demands
-                    shared = other.classes & classes
-                    if shared:
-                        both = FreeSome(shared, other.value | some.value)
-                        ways.append(Variant(a, (*v.some[:k], both, *v.some[k + 1 :])))
-                if classes:
-                    ways.append(Variant(a, (*v.some, FreeSome(classes, some.value))))
-            if len(ways) > MAX_VARIANTS:
-                raise ResourceLimitError(
-                    "",
-                    "not",
-                    f"the members that it demands combine in more than {MAX_VARIANTS} ways",
-                    f"MAX_VARIANTS = {MAX_VARIANTS}",
-                )
-            out = ways
-        return out
+    def clauses(
+        self,
+        alternative: ObjectAlternative,
+        values: Mapping[str, Variable],
+        free: Mapping[frozenset[int], Variable],
+        inhabited: Callable[[Variable], bool],
+    ) -> tuple[Clause, ...] | None:
+        """What an alternative demands, by declared names and classes of free ones; None where it cannot be met.
 
-    def _serves(self, some: Some, name: str) -> bool:
-        if some.pattern is not None:
-            return search_language(some.pattern).matches(name.encode())
-        if some.name is not None:
-            return self._forms.admits(some.name, name)
-        rule = some.rule
-        assert rule is not None
-        return name not in rule.properties and not any(
-            search_language(p).matches(name.encode()) for p, _ in rule.patterns
-        )
+        `values` and `free` are what the values of those members must be that are admitted.
+        """
+        required = set(alternative.required)
+        out = []
+        for demands in alternative.clauses:
+            options: set[Option] = set()
+            met = False
+            for demand in demands:
+                if isinstance(demand, Lacks):
+                    met = met or demand.name not in values
+                    if demand.name not in required:
+                        options.add(demand)
+                elif isinstance(demand, Has):
+                    part = values.get(demand.name)
+                    if part is not None:
+                        met = met or (demand.name in required and demand.value <= part)
+                        options.add(demand)
+                else:
+                    options.update(Has(name, demand.value) for name in values if self._forms.serves(demand, name))
+                    classes = frozenset(c for c in free if self._free_serves(demand, c))
+                    if classes:
+                        options.add(FreeSome(classes, demand.value))
+            if met:
+                continue
+            possible: set[Option] = set()
+            for o in options:
+                if isinstance(o, FreeSome):
+                    classes = frozenset(c for c in o.classes if inhabited(free[c] | o.value))
+                    if classes:
+                        possible.add(FreeSome(classes, o.value))
+                elif isinstance(o, Lacks) or inhabited(values[o.name] | o.value):
+                    possible.add(o)
+            if not possible:
+                return None
+            out.append(frozenset(possible))
+        return without_implied(out)
 
     def _free_serves(self, some: Some, members: frozenset[int]) -> bool:
         if some.pattern is not None:
