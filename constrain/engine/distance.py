@@ -106,7 +106,7 @@ class _Measure:
         return part
 
     def _missing(self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: _Key) -> float:
-        """Bytes of the members that the object still needs, with a comma each; the one named `key` is taken as written."""
+        """Bytes of the members that the object still needs, with a comma each; the one named `key` is there."""
         a = branch.alternative
         count = frame.count + (key is not None)
         unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]

@@ -104,6 +104,7 @@ class _Search:
         self._room, self._any_plan = room, any_plan
         self._best = math.inf
         self._steps = 0
+        self._name_costs: dict[str, float] = {}
 
     def run(self, clauses: tuple[Clause, ...]) -> float:
         room = self._room
@@ -120,7 +121,10 @@ class _Search:
         return self._best
 
     def _member(self, name: str, value: Variable) -> float:
-        return 1 + self._room.name_cost(name) + self._room.value_cost(value)
+        known = self._name_costs.get(name)
+        if known is None:
+            known = self._name_costs[name] = 1 + self._room.name_cost(name)
+        return known + self._room.value_cost(value)
 
     def _extend(self, plan: _Plan, clauses: tuple[Clause, ...]) -> bool:
         """Complete a plan in all ways that may be better than the best one; True to stop."""
@@ -135,6 +139,12 @@ class _Search:
         count = len(plan.present) + len(plan.free)
         if plan.cost >= self._best or (self._room.maximum is not None and count > self._room.maximum):
             return False
+        if self._room.minimum <= count and all(
+            any(isinstance(o, Lacks) and o.name not in plan.present for o in c) or self._is_met(plan, c)
+            for c in clauses
+        ):
+            self._best = plan.cost  # nothing more is needed
+            return self._any_plan
         left: list[Clause] = []
         chosen: list[_Plan] | None = None
         for clause in clauses:

@@ -11,6 +11,8 @@ search decides every branch one way or the other.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -27,8 +29,12 @@ MAX_ALTERNATIVES = 4096
 """Alternatives of one variable for one type."""
 MAX_STEPS = 20_000
 """Choices tried to find them."""
+MAX_COMPARED = 1_024
+"""Alternatives that are compared with each other."""
 MAX_TESTED = 64
 """Values of an `enum` that are tested one by one for a quick look."""
+_LITERALS = re.compile(r"\^(?:([\w -]+)|\(([\w -]+(?:\|[\w -]+)*)\))\$", re.ASCII)
+"""Patterns that list texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +167,7 @@ class Expansion:
         self._disjoint: dict[tuple[int, int, int], bool] = {}
         self._member_values: dict[tuple[int, str], frozenset[int]] = {}
         self._empty: dict[frozenset[int], bool] = {}
+        self._marks = any(self._tracks(i) for i in range(len(subschemas)))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
 
@@ -235,9 +242,7 @@ class Expansion:
             if len(found) > MAX_ALTERNATIVES or steps > MAX_STEPS:
                 raise self._too_many(variable)
         out = list(found)
-        if 1 < len(out) <= 256:  # an alternative that implies another one adds nothing
-            out = [a for a in out if not any(_implies(a, b) for b in out if b is not a)]
-        return out
+        return _without_implied(out) if 1 < len(out) <= MAX_COMPARED else out
 
     def _too_many(self, variable: frozenset[int]) -> ResourceLimitError:
         def applicators(i: int) -> int:
@@ -419,8 +424,10 @@ class Expansion:
                     has: Option = option(atoms=(("has", other, frozenset()),))
                     self._add_group(groups, [option(atoms=(("absent", name),)), has], types)
             for name, i in s.dependent_schemas.items():
-                applied = option(i, atoms=(("has", name, frozenset()),))
-                self._add_group(groups, [option(atoms=(("absent", name),)), applied], types)
+                closed = self.closure(i)
+                inlined = self._inlined(next(iter(closed))) if len(closed) == 1 and not tracking else []
+                applied = inlined or [option(i, atoms=(("has", name, frozenset()),))]
+                self._add_group(groups, [option(atoms=(("absent", name),)), *applied], types)
         if tracking:
             branches = [b for group in (*s.any_of, *s.one_of) for b in group] + [c[0] for c in s.conditions]
             for b in branches:
@@ -440,6 +447,9 @@ class Expansion:
             return []
         if len(s.required) == 1 and s == Subschema(s.pointer, types=s.types, required=s.required):
             return [option(atoms=(("has", s.required[0], frozenset()),))]
+        if len(s.properties) == 1 and not self._marks and s == Subschema(s.pointer, s.types, properties=s.properties):
+            ((name, i),) = s.properties.items()
+            return [option(atoms=(("absent", name),)), option(atoms=(("has", name, frozenset((i,))),))]
         return []
 
     def _add_group(self, groups: list[list[Option]], options: list[Option], types: int) -> None:
@@ -540,9 +550,9 @@ class Expansion:
                 types &= ~s.types if s.integral_fraction else ~(s.types & ~ir.NUMBER)
         if not types:
             return True
-        finite = [i for i in signed if i >= 0 and self._subschemas[i].values is not None]
+        finite = [values for i in signed if i >= 0 and (values := self._listed(i, types)) is not None]
         if finite:
-            values = min((self._subschemas[i].values or [] for i in finite), key=len)
+            values = min(finite, key=len)
             return len(values) <= MAX_TESTED and not any(
                 type_of(v) & types and all(self._may_hold(i, v) for i in signed) for v in values
             )
@@ -584,7 +594,7 @@ class Expansion:
             mask &= self.types(i)
         if not mask:
             return True
-        first, second = self._finite(a), self._finite(b)
+        first, second = self._finite(a, mask), self._finite(b, mask)
         if first is not None and second is not None:
             return first.isdisjoint(second)
         if mask != ir.OBJECT or depth == 0:
@@ -599,12 +609,20 @@ class Expansion:
                 return True
         return False
 
-    def _finite(self, members: frozenset[int]) -> frozenset[object] | None:
+    def _finite(self, members: frozenset[int], types: int) -> frozenset[object] | None:
         for i in members:
-            values = self._subschemas[i].values
+            values = self._listed(i, types)
             if values is not None:
                 return frozenset(map(identity, values))
         return None
+
+    def _listed(self, index: int, types: int) -> list[object] | None:
+        """The values of these types that a subschema lists, by `enum`, `const` or a pattern of literal texts."""
+        s = self._subschemas[index]
+        if s.values is not None or types != ir.STRING or s.pattern is None:
+            return s.values
+        found = _LITERALS.fullmatch(s.pattern)
+        return None if found is None else [*(found[1] or found[2]).split("|")]
 
     def _forbids(self, members: list[Subschema], name: str) -> bool:
         """Whether an object with this member is plainly invalid under one of the members."""
@@ -665,6 +683,23 @@ class Expansion:
 
 def _given(index: int | None) -> tuple[int, ...]:
     return () if index is None else (index,)
+
+
+def _without_implied(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """Without those that imply another one, which add nothing.
+
+    What implies a conjunction shares all that it says, so it is looked for where the rarest of that is said.
+    """
+    said = [(*c.members, *c.atoms, *(("clause", clause) for clause in c.clauses)) for c in conjunctions]
+    frequency = Counter(part for parts in said for part in parts)
+    by_rarest: dict[object, list[Conjunction]] = {}
+    for c, parts in zip(conjunctions, said, strict=True):
+        by_rarest.setdefault(min(parts, key=frequency.__getitem__, default=None), []).append(c)
+    return [
+        c
+        for c, parts in zip(conjunctions, said, strict=True)
+        if not any(_implies(c, other) for part in (None, *parts) for other in by_rarest.get(part, ()))
+    ]
 
 
 def _implies(a: Conjunction, b: Conjunction) -> bool:

@@ -10,17 +10,19 @@ knows a bound on its distance to the end.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from constrain.grammars.errors import UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
-from constrain.grammars.json_schema.demands import Room, cheapest
+from constrain.grammars.json_schema.demands import Clause, Room, cheapest
 from constrain.grammars.json_schema.items import Items
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import (
     ANYTHING,
     ArrayAlternative,
+    Lacks,
     NormalForm,
     ObjectAlternative,
     StringAlternative,
@@ -57,6 +59,18 @@ def key_bytes(name: str, spelling: Spelling) -> int:
     return 2 + sum(spelling[b] for b in name.encode("utf-8", "surrogatepass"))
 
 
+@dataclass(slots=True)
+class _Parts:
+    """What an object alternative, which is kept with it, asks of its members."""
+
+    alternative: ObjectAlternative
+    members: Members
+    declared: dict[str, Variable]
+    free: dict[frozenset[int], Variable]
+    lengths: dict[frozenset[int], int]  # of the shortest name of each class, in bytes
+    clauses: tuple[Clause, ...] | None
+
+
 class Inhabitation:
     """Shortest texts of the variables of one document, computed on demand and kept."""
 
@@ -64,53 +78,76 @@ class Inhabitation:
         self._forms = forms
         self.spelling = spelling
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
-        self._quick: dict[Variable, bool] = {ANYTHING: True}
+        self._quick: dict[Variable, float] = {ANYTHING: 0}  # 0: it has a value, infinite: none
         self._lacking: dict[Variable, set[Variable]] = {}  # of variables without a value, the parts that have none
-        self._members: dict[int, tuple[ObjectAlternative, Members]] = {}
+        self._parts: dict[int, _Parts] = {}  # by address of the alternative
 
     def shortest(self, variable: Variable) -> float:
         """Bytes of the shortest text of the variable; infinite when it has no value."""
         found = self._shortest.get(variable)
-        if found is not None:
-            return found
-        # From infinity downwards; what an answer turned out to depend on is looked at next.
-        estimate: dict[Variable, float] = {variable: INFINITE}
-        users: dict[Variable, set[Variable]] = {}
-        pending = {variable: None}
-        while pending:
-            v, _ = pending.popitem()
-
-            def cost(part: Variable, user: Variable = v) -> float:
-                known = self._shortest.get(part)
-                if known is not None:
-                    return known
-                users.setdefault(part, set()).add(user)
-                if part not in estimate:
-                    estimate[part] = INFINITE
-                    pending[part] = None
-                return estimate[part]
-
-            better = self._evaluate(v, cost)
-            if better < estimate[v]:
-                estimate[v] = better
-                pending.update(dict.fromkeys(users.get(v, ())))
-        self._shortest.update(estimate)
-        for part, asking in users.items():
-            for v in asking if estimate[part] == INFINITE else ():
-                if estimate[v] == INFINITE:
-                    self._lacking.setdefault(v, set()).add(part)
-        return self._shortest[variable]
+        if found is None:
+            self._shortest.update(self._relax(variable, self._shortest, any_value=False))
+            found = self._shortest[variable]
+        return found
 
     def inhabited(self, variable: Variable) -> bool:
         """Whether the variable has a value, by the cheapest sufficient look."""
         found = self._quick.get(variable)
         if found is None:
-            found = self._obviously(variable) or self.shortest(variable) < INFINITE
-            self._quick[variable] = found
-        return found
+            found = self._quick[variable] = 0 if self._obviously(variable) else self._exists(variable)
+        return found == 0
 
-    def _obviously(self, variable: Variable) -> bool:
-        """Whether one of the simple types plainly has a value, without looking at languages."""
+    def _exists(self, variable: Variable) -> float:
+        estimate = self._relax(variable, self._quick, any_value=True)
+        has_value = estimate[variable] == 0
+        # Where there is a value it was not looked further, so what is infinite then may not be settled.
+        self._quick.update((v, cost) for v, cost in estimate.items() if cost == 0 or not has_value)
+        return estimate[variable]
+
+    def _relax(self, variable: Variable, known: dict[Variable, float], *, any_value: bool) -> dict[Variable, float]:
+        """Costs of a variable and all that they depend on, from infinity downwards.
+
+        With `any_value` every value costs nothing, and the search ends once the variable has one.
+        """
+        estimate: dict[Variable, float] = {variable: INFINITE}
+        users: dict[Variable, set[Variable]] = {}
+        pending = deque([variable])
+        waiting = {variable}
+        while pending:
+            v = pending.pop()
+            waiting.discard(v)
+
+            def cost(part: Variable, user: Variable = v) -> float:
+                found = known.get(part)
+                if found is not None:
+                    return found
+                users.setdefault(part, set()).add(user)
+                if part not in estimate:
+                    estimate[part] = INFINITE
+                    pending.append(part)
+                    waiting.add(part)
+                return estimate[part]
+
+            if any_value:
+                found_one = self._obviously(v) or self._evaluate(v, cost, True) < INFINITE
+                better = 0 if found_one else INFINITE
+            else:
+                better = self._evaluate(v, cost, False)
+            if better < estimate[v]:
+                estimate[v] = better
+                if any_value and v == variable:
+                    return estimate
+                again = [u for u in users.get(v, ()) if u not in waiting]
+                pending.extendleft(again)  # after the parts that are yet to be looked at
+                waiting.update(again)
+        for part, asking in users.items():
+            for v in asking if estimate[part] == INFINITE else ():
+                if estimate[v] == INFINITE:
+                    self._lacking.setdefault(v, set()).add(part)
+        return estimate
+
+    def _obviously(self, variable: Variable, depth: int = 3) -> bool:
+        """Whether a simple value plainly is valid, without looking at languages."""
         forms = self._forms
         types = forms.types(variable)
         if types & ir.STRING:
@@ -119,8 +156,24 @@ class Inhabitation:
                     return True
         if types & (ir.NULL | ir.BOOLEAN):
             atoms = forms.atoms(variable)
-            return atoms.null or bool(atoms.booleans)
-        return False
+            if atoms.null or atoms.booleans:
+                return True
+        if types & ir.ARRAY and any(a.minimum == 0 and not a.contains for a in forms.arrays(variable)):
+            return True
+        return bool(types & ir.OBJECT) and any(self._plainly_written(o, depth) for o in forms.objects(variable))
+
+    def _plainly_written(self, o: ObjectAlternative, depth: int) -> bool:
+        """Whether an object of just the required members plainly is valid."""
+        if o.minimum > len(o.required) or (o.required and depth == 0):
+            return False
+        for clause in o.clauses:
+            if not any(isinstance(demand, Lacks) and demand.name not in o.required for demand in clause):
+                return False
+        for name in o.required:
+            part = self._forms.member(o, name)
+            if part is None or not (self._quick.get(part) == 0 or self._obviously(part, depth - 1)):
+                return False
+        return True
 
     def required_length(self, alternative: ArrayAlternative) -> int:
         """The largest number of items the array can have before an uninhabited position, or its maximum."""
@@ -134,7 +187,8 @@ class Inhabitation:
             return length if alternative.maximum is None else min(length, alternative.maximum)
         return 1 << 60 if alternative.maximum is None else alternative.maximum
 
-    def _evaluate(self, variable: Variable, cost: Cost) -> float:
+    def _evaluate(self, variable: Variable, cost: Cost, any_value: bool) -> float:
+        """Cost of the cheapest value, or of the first that is found."""
         best = INFINITE
         forms = self._forms
         types = forms.types(variable)
@@ -146,49 +200,57 @@ class Inhabitation:
                 best = min(best, 4 if b else 5)
             for number in atoms.numbers:
                 best = min(best, number_bytes(number))
-        if types & ir.STRING:
+        if types & ir.STRING and not (any_value and best < INFINITE):
             for s in forms.strings(variable):
                 best = min(best, 2 + text_distance(text_language(s), None, s.minimum, s.maximum, self.spelling))
-        if types & ir.OBJECT:
-            for o in forms.objects(variable):
-                best = min(best, self._object_cost(o, cost))
-        if types & ir.ARRAY:
+                if any_value and best < INFINITE:
+                    return best
+        if types & ir.ARRAY and not (any_value and best < INFINITE):
             for a in forms.arrays(variable):
-                best = min(best, self._array_cost(a, cost))
+                best = min(best, self._array_cost(a, cost, any_value))
+                if any_value and best < INFINITE:
+                    return best
+        if types & ir.OBJECT and not (any_value and best < INFINITE):
+            for o in forms.objects(variable):
+                best = min(best, self._object_cost(o, cost, any_value))
+                if any_value and best < INFINITE:
+                    return best
         return best
 
-    def _object_cost(self, o: ObjectAlternative, cost: Cost, *, as_items: bool = False) -> float:
+    def _object_cost(self, o: ObjectAlternative, cost: Cost, any_value: bool, *, as_items: bool = False) -> float:
         """Bytes of the shortest object; with `as_items`, of the array whose items are the names."""
         if o.maximum is not None and o.maximum < o.minimum:
             return INFINITE
-        found = self._members.get(id(o))
-        if found is None:
-            found = self._members[id(o)] = (o, Members(self._forms, [o]))
-        members = found[1]
-        bare = not o.clauses and o.minimum <= len(o.required)  # nothing but what is required matters
-        names = o.required if bare else members.names
-        declared = {n: part for n in names if (part := self._forms.member(o, n)) is not None}
-        free: dict[frozenset[int], Variable] = {}
-        shortest: dict[frozenset[int], int] = {}
-        for c in () if bare else members.free:
-            value = members.free_value(o, c.members)
-            if value is not None:
-                free[c.members], shortest[c.members] = value, c.shortest
-        clauses = members.clauses(o, declared, free, lambda part: cost(part) < INFINITE) if o.clauses else ()
-        if clauses is None:
+        parts = self._parts.get(id(o))
+        if parts is None:
+            parts = self._parts[id(o)] = self._new_parts(o)
+        if parts.clauses is None:
             return INFINITE
         room = Room(
-            declared,
-            free,
+            parts.declared,
+            parts.free,
             o.required,
             o.minimum,
             o.maximum,
             (lambda _: 0) if as_items else lambda part: 1 + cost(part),
             lambda name: key_bytes(name, self.spelling),
-            lambda c, k: 2 + self.free_lengths(members, shortest[c], k + 1)[k],
+            lambda c, k: 2 + self.free_lengths(parts.members, parts.lengths[c], k + 1)[k],
         )
-        total = cheapest(room, clauses)
+        total = cheapest(room, parts.clauses, any_plan=any_value)
         return 2 + max(0.0, total - 1)
+
+    def _new_parts(self, o: ObjectAlternative) -> _Parts:
+        members = Members(self._forms, [o])
+        bare = not o.clauses and o.minimum <= len(o.required)  # nothing but what is required matters
+        names = o.required if bare else members.names
+        declared = {n: part for n in names if (part := self._forms.member(o, n)) is not None}
+        parts = _Parts(o, members, declared, {}, {}, ())
+        for c in () if bare else members.free:
+            value = members.free_value(o, c.members)
+            if value is not None:
+                parts.free[c.members], parts.lengths[c.members] = value, c.shortest
+        parts.clauses = members.clauses(o, declared, parts.free, lambda _: True) if o.clauses else ()
+        return parts
 
     def free_lengths(self, members: Members, shortest: int, count: int) -> list[int]:
         """Bytes that suffice for each of `count` different free names of a class."""
@@ -196,10 +258,10 @@ class Inhabitation:
             return free_names((n.encode() for n in members.names), count, self.spelling)
         return [shortest + 2 * i for i in range(count)]
 
-    def _array_cost(self, a: ArrayAlternative, cost: Cost) -> float:
+    def _array_cost(self, a: ArrayAlternative, cost: Cost, any_value: bool) -> float:
         names = as_names(self._forms, a) if a.unique else None
         if names is not None:
-            return self._object_cost(names, cost, as_items=True)
+            return self._object_cost(names, cost, any_value, as_items=True)
         if a.contains or a.unique:
             return Items(self._forms, a).cost(cost)
         if a.maximum is not None and a.maximum < a.minimum:
