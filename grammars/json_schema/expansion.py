@@ -33,7 +33,7 @@ MAX_COMPARED = 1_024
 """Alternatives that are compared with each other."""
 MAX_TESTED = 64
 """Values of an `enum` that are tested one by one for a quick look."""
-_LITERALS = re.compile(r"\^(?:([\w -]+)|\(([\w -]+(?:\|[\w -]+)*)\))\$", re.ASCII)
+_LITERALS = re.compile(r"\^(?:([\w @/:;,=-]+)|\(([\w @/:;,=-]+(?:\|[\w @/:;,=-]+)*)\))\$", re.ASCII)
 """Patterns that list texts."""
 
 
@@ -48,7 +48,7 @@ class Conjunction:
         types: type atoms that remain.
         tracked: the members with an `unevaluated…` keyword.
         negated: subschemas that do not hold, told where members have `values` to be tested.
-        clauses: sets of atoms about single members of objects; of each at least one holds.
+        clauses: sets of atoms about single members of objects, or patterns of strings; of each at least one holds.
     """
 
     members: frozenset[int]
@@ -63,19 +63,20 @@ class Conjunction:
 class _Partial:
     """What has been chosen so far."""
 
-    __slots__ = ("atoms", "groups", "holds", "tracked", "types")
+    __slots__ = ("atoms", "groups", "holds", "listed", "tracked", "types")
 
     def __init__(self, types: int) -> None:
         self.types = types
         self.holds: set[int] = set()  # signed
         self.atoms: set[Atom] = set()
         self.groups: list[list[Option]] = []
+        self.listed: frozenset[object] | None = None  # identities of the values that remain, where they are listed
         self.tracked: set[int] = set()  # subschemas of which it will matter which of their branches hold
 
     def copy(self) -> _Partial:
         other = _Partial(self.types)
         other.holds, other.atoms, other.groups = self.holds.copy(), self.atoms.copy(), self.groups.copy()
-        other.tracked = self.tracked.copy()
+        other.tracked, other.listed = self.tracked.copy(), self.listed
         return other
 
 
@@ -149,9 +150,13 @@ class _Known:
         return found
 
 
-def _is_simple(o: Option) -> bool:
-    """Whether an option is about one member of an object and nothing else."""
-    return not o[0] and len(o[1]) == 1 and next(iter(o[1]))[0] in ("absent", "has", "some")
+_FOLLOWED = {ir.OBJECT: ("absent", "has", "some"), ir.STRING: ("pattern", "not pattern")}
+"""Atoms of which alternatives keep disjunctions, by type."""
+
+
+def _is_simple(o: Option, types: int) -> bool:
+    """Whether an option is one atom, about one member of an object or one pattern of a string."""
+    return not o[0] and len(o[1]) == 1 and next(iter(o[1]))[0] in _FOLLOWED.get(types, ())
 
 
 class Expansion:
@@ -164,9 +169,11 @@ class Expansion:
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
         self._options: dict[tuple[int, int], list[Option]] = {}
+        self._any_of: dict[tuple[int, int], list[list[Option]]] = {}
         self._disjoint: dict[tuple[int, int, int], bool] = {}
         self._member_values: dict[tuple[int, str], frozenset[int]] = {}
         self._empty: dict[frozenset[int], bool] = {}
+        self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
         self._marks = any(self._tracks(i) for i in range(len(subschemas)))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
@@ -213,6 +220,17 @@ class Expansion:
     def _add(self, s: Subschema) -> int:
         self._subschemas.append(s)
         return len(self._subschemas) - 1
+
+    def _listed_identities(self, index: int, types: int) -> frozenset[object] | None:
+        """What tells apart the values that a subschema lists; None where it lists none."""
+        s = self._subschemas[index]
+        if s.values is None and (types != ir.STRING or s.pattern is None):
+            return None
+        key = index, types
+        if key not in self._identities:
+            values = self._listed(index, types)
+            self._identities[key] = None if values is None else frozenset(map(identity, values))
+        return self._identities[key]
 
     def types(self, index: int) -> int:
         """The type atoms that a subschema admits by `type` and by its values."""
@@ -272,7 +290,7 @@ class Expansion:
                     yield None
                     return
                 remaining.append(options)
-                simple = sum(map(_is_simple, options)) if partial.types == ir.OBJECT else 0
+                simple = sum(_is_simple(o, partial.types) for o in options)
                 width = len(options) - simple + (simple > 0)
                 if len(options) == simple > 1:  # left to be followed while the object is read
                     continue
@@ -287,12 +305,12 @@ class Expansion:
                     yield None
                     return
                 continue
-            simple_ones = [o for o in best if _is_simple(o)] if partial.types == ir.OBJECT else []
+            simple_ones = [o for o in best if _is_simple(o, partial.types)]
             if len(simple_ones) > 1:
                 branch = partial.copy()
                 branch.groups.append(simple_ones)
                 yield from self._search(branch)
-                best = [o for o in best if not _is_simple(o)]
+                best = [o for o in best if o not in simple_ones]
             for choice in best:
                 branch = partial.copy()
                 if self._add_option(branch, choice):
@@ -352,6 +370,10 @@ class Expansion:
         for i in signed:
             if i >= 0 and not self.types(i) & partial.types:
                 return False
+            if i >= 0 and partial.listed is not None:
+                listed = self._listed_identities(i, partial.types)
+                if listed is not None and partial.listed.isdisjoint(listed):
+                    return False
         for atom in atoms:
             if atom[0] == "absent":
                 if any(atom[1] in self._subschemas[i].required for i in partial.holds if i >= 0):
@@ -393,13 +415,18 @@ class Expansion:
         if not partial.types:
             return False
         partial.holds.add(signed)
+        known = self._listed_identities(signed, partial.types)
+        if known is not None:
+            partial.listed = known if partial.listed is None else partial.listed & known
+            if not partial.listed:
+                return False
         if s.required and any(("absent", r) in partial.atoms for r in s.required):
             return False
         tracking = tracking or self._tracks(signed) or signed in partial.tracked
         for i in sorted(self.closure(signed) - {signed}) if s.all_of else ():
             if not self._add_signed(partial, i, tracking):
                 return False
-        self._add_groups(partial, s, tracking)
+        self._add_groups(partial, signed, tracking)
         return all(self._add_all(partial, ~i) for i in s.none_of)
 
     def _add_all(self, partial: _Partial, signed: int) -> bool:
@@ -408,10 +435,20 @@ class Expansion:
             return False
         return all(self._add_signed(partial, i, False) for i in sorted(closure))
 
-    def _add_groups(self, partial: _Partial, s: Subschema, tracking: bool) -> None:
+    def _any_of_groups(self, index: int, types: int) -> list[list[Option]]:
+        key = (index, types)
+        found = self._any_of.get(key)
+        if found is None:
+            found = self._any_of[key] = []
+            for group in self._subschemas[index].any_of:
+                self._add_group(found, [option(b) for b in group], types)
+        return found
+
+    def _add_groups(self, partial: _Partial, signed: int, tracking: bool) -> None:
+        s = self._subschemas[signed]
         groups, types = partial.groups, partial.types
-        for group in s.any_of:
-            self._add_group(groups, [option(b) for b in group], types)
+        if s.any_of:
+            groups += self._any_of_groups(signed, types)
         for group in s.one_of:
             self._add_group(groups, self._exactly_one(group, types), types)
         for test, then, otherwise in s.conditions:
@@ -425,7 +462,7 @@ class Expansion:
                     self._add_group(groups, [option(atoms=(("absent", name),)), has], types)
             for name, i in s.dependent_schemas.items():
                 closed = self.closure(i)
-                inlined = self._inlined(next(iter(closed))) if len(closed) == 1 and not tracking else []
+                inlined = self._inlined(next(iter(closed)), types) if len(closed) == 1 and not tracking else []
                 applied = inlined or [option(i, atoms=(("has", name, frozenset()),))]
                 self._add_group(groups, [option(atoms=(("absent", name),)), *applied], types)
         if tracking:
@@ -438,12 +475,22 @@ class Expansion:
             for b in parts:
                 partial.tracked |= self.closure(b)
 
-    def _inlined(self, signed: int) -> list[Option]:
-        """The ways in which an object meets a signed subschema, where they are simple; none otherwise."""
+    def _inlined(self, signed: int, types: int) -> list[Option]:
+        """The ways in which a value meets a signed subschema, where they are simple; none otherwise."""
+        if types not in _FOLLOWED:
+            return []
         if signed < 0:
-            return self._failures(~signed, ir.OBJECT)
+            return self._failures(~signed, types)
         s = self._subschemas[signed]
-        if not s.types & ir.OBJECT or s.values is not None:
+        if not s.types & types or s.values is not None:
+            return []
+        if len(s.any_of) == 1 and not self._marks and s == Subschema(s.pointer, s.types, any_of=s.any_of):
+            return self._all_inlined([self.closure(b) for b in s.any_of[0]], types)
+        if len(s.none_of) == 1 and s == Subschema(s.pointer, s.types, none_of=s.none_of):
+            return self._all_inlined([self.closure(~s.none_of[0])], types)
+        if types == ir.STRING:
+            if s.pattern is not None and s == Subschema(s.pointer, s.types, pattern=s.pattern):
+                return [option(atoms=(("pattern", s.pattern),))]
             return []
         if len(s.required) == 1 and s == Subschema(s.pointer, types=s.types, required=s.required):
             return [option(atoms=(("has", s.required[0], frozenset()),))]
@@ -451,6 +498,16 @@ class Expansion:
             ((name, i),) = s.properties.items()
             return [option(atoms=(("absent", name),)), option(atoms=(("has", name, frozenset((i,))),))]
         return []
+
+    def _all_inlined(self, ways: list[frozenset[int]], types: int) -> list[Option]:
+        """The simple ways to meet one of these sets of signed subschemas; none if there are others."""
+        out: list[Option] = []
+        for signed in ways:
+            options = self._inlined(next(iter(signed)), types) if len(signed) == 1 else []
+            if not options or not all(_is_simple(o, types) for o in options):
+                return []
+            out += options
+        return out
 
     def _add_group(self, groups: list[list[Option]], options: list[Option], types: int) -> None:
         """Add a group, its signed subschemas replaced by their closures and impossible options left out.
@@ -466,8 +523,7 @@ class Expansion:
                     possible = False
                 closed |= self.closure(i)
             if possible and not any(~i in closed for i in closed):
-                alone = types == ir.OBJECT and len(closed) == 1 and not atoms
-                inlined = self._inlined(next(iter(closed))) if alone else []
+                inlined = self._inlined(next(iter(closed)), types) if len(closed) == 1 and not atoms else []
                 out.update(dict.fromkeys(inlined or [(frozenset(closed), atoms)]))
         if ALWAYS not in out:
             groups.append(list(out))
@@ -611,9 +667,9 @@ class Expansion:
 
     def _finite(self, members: frozenset[int], types: int) -> frozenset[object] | None:
         for i in members:
-            values = self._listed(i, types)
-            if values is not None:
-                return frozenset(map(identity, values))
+            listed = self._listed_identities(i, types)
+            if listed is not None:
+                return listed
         return None
 
     def _listed(self, index: int, types: int) -> list[object] | None:

@@ -300,4 +300,4 @@ def number_bytes(constraint: NumberConstraint) -> float:
 
 def _is_plain(s: StringAlternative) -> bool:
     """Whether only the number of code points of a string is bounded."""
-    return not (s.patterns or s.formats or s.not_patterns or s.not_formats or s.not_values)
+    return not (s.patterns or s.formats or s.not_patterns or s.not_formats or s.not_values or s.either)

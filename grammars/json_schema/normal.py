@@ -123,7 +123,10 @@ class ArrayAlternative:
 
 @dataclass(frozen=True, slots=True)
 class StringAlternative:
-    """One way to be a valid string: a finite set, or what is found in it, what is not, and a number of code points."""
+    """One way to be a valid string: a finite set, or what is found in it, what is not, and a number of code points.
+
+    Of each pair in `either`, some pattern of the first part is found or one of the second is not.
+    """
 
     values: tuple[str, ...] | None = None
     patterns: tuple[str, ...] = ()
@@ -131,6 +134,7 @@ class StringAlternative:
     not_patterns: tuple[str, ...] = ()
     not_formats: tuple[str, ...] = ()
     not_values: tuple[str, ...] = ()
+    either: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     minimum: int = 0
     maximum: int | None = None
 
@@ -503,12 +507,15 @@ class NormalForm:
         bounds = _Bounds()
         for m in members:
             bounds.narrow(m.min_length, m.max_length)
+        patterns = {m.pattern for m in members if m.pattern is not None}
         not_patterns, not_formats = set(), set()
         not_values: set[str] = set()
         for atom in conjunction.atoms:
             match atom:
                 case ("length", int(low), high):
                     bounds.narrow(low, cast(Any, high))
+                case ("pattern", str(p)):
+                    patterns.add(p)
                 case ("not pattern", str(p)):
                     not_patterns.add(p)
                 case ("not format", str(f)):
@@ -519,30 +526,32 @@ class NormalForm:
             return None
         return StringAlternative(
             None,
-            tuple(sorted({m.pattern for m in members if m.pattern is not None})),
+            tuple(sorted(patterns)),
             tuple(sorted({m.format for m in members if m.format is not None})),
             tuple(sorted(not_patterns)),
             tuple(sorted(not_formats)),
             tuple(sorted(not_values)),
+            tuple(sorted(map(_either, conjunction.clauses))),
             bounds.low,
             bounds.high,
         )
 
     @staticmethod
     def _satisfies_atoms(text: str, conjunction: Conjunction) -> bool:
-        for atom in conjunction.atoms:
+        def holds(atom: Atom) -> bool:
             match atom:
                 case ("length", int(low), high):
-                    if not low <= len(text) <= _or_infinite(cast(Any, high)):
-                        return False
+                    return low <= len(text) <= _or_infinite(cast(Any, high))
+                case ("pattern", str(p)):
+                    return search_language(p).matches(text.encode())
                 case ("not pattern", str(p)):
-                    if search_language(p).matches(text.encode()):
-                        return False
+                    return not search_language(p).matches(text.encode())
                 case ("not format", str(f)):
                     language = format_superset(f)
-                    if language is not None and language.matches(text.encode()):
-                        return False
-        return True
+                    return language is None or not language.matches(text.encode())
+            return True
+
+        return all(map(holds, conjunction.atoms)) and all(any(map(holds, c)) for c in conjunction.clauses)
 
     def atoms(self, variable: Variable) -> AtomAlternatives:
         """The alternatives for null, booleans and numbers."""
@@ -699,6 +708,12 @@ def _admits_number(s: Subschema, value: Fraction) -> bool:
         or (s.exclusive_maximum is not None and value >= s.exclusive_maximum)
         or (s.multiple_of is not None and Fraction(value / s.multiple_of).denominator != 1)
     )
+
+
+def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The patterns of a clause, by whether they are to be found or not."""
+    found, not_found = (sorted(cast(str, a[1]) for a in clause if a[0] == kind) for kind in ("pattern", "not pattern"))
+    return tuple(found), tuple(not_found)
 
 
 def _is_number(value: object) -> bool:
