@@ -23,7 +23,6 @@ from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH
 _20 = (1 << 20) - 1
 _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
-_NAMES = 5_000  # names of a class looked at to find some that are not in use
 _LONG = 12  # bytes of the longest spelling of one character
 _Key = int | bytes | None
 
@@ -146,7 +145,7 @@ class _Measure:
         if count == 1 and first not in taken:
             return [sum(self._spelling[b] for b in first)]
         used = set(taken)
-        texts = self._shapes.scanners.texts(shape.keys, lambda o: self._shapes.key_class(o) == members, b"", _NAMES)
+        texts = self._shapes.short_names(shape.keys, members)
         found = list(islice((sum(self._spelling[b] for b in t) for t in texts if t not in used), count))
         return found + [_LONG * (len(first) + i + 1) for i in range(count - len(found))]
 
@@ -241,7 +240,7 @@ class _Measure:
         return min(
             (
                 self._value_bytes(shape, part) + self.finish(frame, shape, target, key, after_value=True)
-                for part, target in self._shapes.successors(shape, branch, which, all_ways=True)
+                for part, target in self._shapes.successors(shape, branch, which)
             ),
             default=math.inf,
         )
@@ -296,14 +295,21 @@ class _Measure:
         self, frame: _Frame, shape: Shape, branch: ObjectBranch, x: int, state: int, prefix: bytes
     ) -> float:
         scanners = self._shapes.scanners
+        used = set(self._taken(frame, shape))
         starts = [(0, state, prefix)]
         if x != s.X_NONE:
-            starts = [
-                (cost, to, prefix + b"\0")
-                for cost, ranges in _escape_ends(x)
-                for to in scanners.successors(state, ranges)
-            ]
-        used = set(self._taken(frame, shape))
+            # A character with which a name in use goes on is told apart from the others.
+            nexts = {t[len(prefix) :].decode()[0] for t in used if len(t) > len(prefix) and t.startswith(prefix)}
+            starts = []
+            for cost, ranges in _escape_ends(x):
+                rest_of = ranges
+                for point in map(ord, nexts):
+                    if any(a <= point <= b for a, b in ranges):
+                        rest_of = [r for a, b in rest_of for r in ((a, min(b, point - 1)), (max(a, point + 1), b))]
+                        rest_of = [(a, b) for a, b in rest_of if a <= b]
+                        text = prefix + chr(point).encode()
+                        starts += [(cost, to, text) for to in scanners.successors(state, [(point, point)])]
+                starts += [(cost, to, prefix + b"\0") for to in scanners.successors(state, rest_of)]
         best = math.inf
         for members in branch.free:
             for cost, at, text in starts:
@@ -312,7 +318,7 @@ class _Measure:
                     continue
                 name: bytes | None = text + rest
                 if name in used:
-                    texts = scanners.texts(at, lambda o: self._shapes.key_class(o) == members, text, _NAMES)  # noqa: B023
+                    texts = self._shapes.short_names(at, members, text)
                     name = next((t for t in texts if t not in used), None)
                 if name is not None:
                     added = sum(self._spelling[b] for b in name[len(text) :])

@@ -12,7 +12,7 @@ demand for some member or not, an item that may count or not. Then all of them g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -24,9 +24,10 @@ from constrain.grammars.json_schema.demands import (
     Room,
     after_member,
     cheapest,
+    value_in_plan,
     without_implied,
 )
-from constrain.grammars.json_schema.inhabit import Inhabitation
+from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
@@ -116,6 +117,8 @@ class Shape:
     members: Members | None = None
     keys: int = 0  # state of the scanner in which a free name begins
     numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
+    successors: dict[tuple[int, int], list[tuple[Variable, ObjectBranch]]] = field(default_factory=dict)
+    lengths: dict[frozenset[int], int] = field(default_factory=dict)  # of the shortest name of a class
     reaches: dict[frozenset[frozenset[int]], dict[int, int]] = field(default_factory=dict)  # by classes admitted
 
     def number(self, key: object, branch: ObjectBranch | ArrayBranch) -> int:
@@ -140,6 +143,7 @@ class Shapes:
         self.sets: list[tuple[Shape, tuple[int, ...]]] = []  # number -> shape and its live branches
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
+        self._short_names: dict[tuple[int, frozenset[int], bytes], tuple[list[bytes], Iterator[bytes]]] = {}
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
@@ -301,17 +305,16 @@ class Shapes:
 
     # ---- demands -----------------------------------------------------------------------------------------------------
 
-    def successors(
-        self, shape: Shape, branch: ObjectBranch, which: int, *, all_ways: bool = False
-    ) -> list[tuple[Variable, ObjectBranch]]:
-        """What the value of a member can be, and the branch that follows, cheapest demands first.
-
-        With `all_ways`, also for values that serve more demands together than it takes to tell the values apart.
-        """
+    def successors(self, shape: Shape, branch: ObjectBranch, which: int) -> list[tuple[Variable, ObjectBranch]]:
+        """What the value of a member can be, and the branch that follows."""
         if not self._concerns(shape, branch, which):
             return [(self._part(branch, which), branch)]
-        out = []
-        for part, served in self._member_ways(shape, branch, which, all_ways=all_ways):
+        key = (id(branch), which)
+        out = shape.successors.get(key)
+        if out is not None:
+            return out
+        out = shape.successors[key] = []
+        for part, served in self._member_ways(shape, branch, which):
             target = self._read(shape, branch, which, served)
             assert target is not None
             found = shape.branches[target]
@@ -349,11 +352,12 @@ class Shapes:
         ]
 
     def _member_ways(
-        self, shape: Shape, branch: ObjectBranch, which: int, *, all_ways: bool = False, first: bool = False
+        self, shape: Shape, branch: ObjectBranch, which: int, *, first: bool = False
     ) -> list[tuple[Variable, Served]]:
         """The variables that tell apart what the value of a member serves, each with the clauses that it then serves.
 
-        First come the least that have to be served for the rest to remain possible, then each of these and one more.
+        First come the least that have to be served for the rest to remain possible, then each of these and one more,
+        last what the member serves on the shortest way to the end, which no other one may tell apart.
         """
         part = self._part(branch, which)
         inhabited = self.inhabitation.inhabited
@@ -371,8 +375,8 @@ class Shapes:
                     forced |= last
         others = [value for value in by_value if value not in forced]
 
-        def served_by(values: Iterable[Variable]) -> Served:
-            return frozenset(k for value in values for k in by_value[value])
+        def served_by(variable: Variable) -> Served:
+            return frozenset(k for value, clauses in by_value.items() if value <= variable for k in clauses)
 
         least: list[frozenset[Variable]] = []
         for size in range(len(others) + 1):
@@ -380,22 +384,27 @@ class Shapes:
                 chosen = forced.union(more)
                 if any(found <= chosen for found in least):
                     continue
-                if inhabited(part.union(*chosen)) and self._read_is_live(shape, branch, which, served_by(chosen)):
+                variable = part.union(*chosen)
+                if inhabited(variable) and self._read_is_live(shape, branch, which, served_by(variable)):
                     least.append(frozenset(chosen))
                     if first:
-                        return [(part.union(*chosen), served_by(chosen))]
+                        return [(variable, served_by(variable))]
             if frozenset(forced) in least:
                 break
         wanted = list(least)
         for found in least:
             wanted += [found | {value} for value in others if value not in found]
-            if all_ways and len(others) <= 6:
-                wanted += [found.union(c) for n in range(2, len(others) + 1) for c in combinations(others, n)]
+        variables = [part.union(*values) for values in wanted]
+        if len(others) > 1 and variables:
+            room = self._room(shape, branch, lambda part: 1 + self.inhabitation.shortest(part))
+            room.name_cost = lambda text: key_bytes(text, self.inhabitation.spelling)
+            room.free_cost = lambda members, k: self._free_cost(shape, members, k)
+            member = self.key_class(which ^ FREE_BIT) if name is None else name
+            variables.append(part | value_in_plan(room, branch.clauses, member))
         out: dict[Variable, Served] = {}
-        for values in dict.fromkeys(wanted):
-            variable = part.union(*values)
+        for variable in dict.fromkeys(variables):
             if inhabited(variable):
-                out[variable] = out.get(variable, frozenset()) | served_by(values)
+                out[variable] = served_by(variable)
         return list(out.items())
 
     def _left(
@@ -466,21 +475,33 @@ class Shapes:
     ) -> bool:
         if seen is None and all(any(isinstance(o, Lacks) for o in clause) for clause in clauses):
             return True
-        a = origin.alternative
+        branch = replace(origin, seen=seen, count=count)
+        room = self._room(shape, branch, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE)
+        return cheapest(room, clauses, any_plan=True) < _INFINITE
+
+    def _free_cost(self, shape: Shape, members: frozenset[int], count: int) -> float:
+        """Bytes of a free name of a class beside `count` others, as far as is known without those in use."""
+        assert shape.members is not None
+        if members not in shape.lengths:
+            shape.lengths.update((c.members, c.shortest) for c in shape.members.free)
+        return 2 + self.inhabitation.free_lengths(shape.members, members, shape.lengths[members], count + 1)[count]
+
+    def _room(self, shape: Shape, branch: ObjectBranch, value_cost: Callable[[Variable], float]) -> Room:
+        """What a branch can yet have, as far as it knows what there is; names cost nothing."""
+        a, seen = branch.alternative, branch.seen
         declared = {
             name: part
             for i, name in enumerate(shape.names)
-            if (part := origin.values[i]) is not None and not (seen or 0) >> i & 1
+            if (part := branch.values[i]) is not None and not (seen or 0) >> i & 1
         }
-        room = Room(
+        return Room(
             declared,
-            origin.free,
+            branch.free,
             [n for n in a.required if n in declared] if seen is not None else (),
-            0 if seen is None else a.minimum - count,
-            None if seen is None or a.maximum is None else a.maximum - count,
-            lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE,
+            0 if seen is None else a.minimum - branch.count,
+            None if seen is None or a.maximum is None else a.maximum - branch.count,
+            value_cost,
         )
-        return cheapest(room, clauses, any_plan=True) < _INFINITE
 
     def _item_ways(self, shape: Shape, index: int, branch: ArrayBranch, position: int) -> list[tuple[int, Variable]]:
         a = branch.alternative
@@ -550,6 +571,25 @@ class Shapes:
         if key not in self._shortest_names:
             self._shortest_names[key] = self.scanners.shortest_text(state, lambda o: self.key_class(o) == members)
         return self._shortest_names[key]
+
+    def short_names(self, state: int, members: frozenset[int], prefix: bytes = b"") -> Iterator[bytes]:
+        """The names of a class, shortest first, with `prefix` read to get to a scanner state, as far as looked for."""
+        key = (state, members, prefix)
+        if key not in self._short_names:
+            if len(self._short_names) > _MAX_SEARCHES:
+                self._short_names.clear()
+            texts = self.scanners.texts(state, lambda o: self.key_class(o) == members, prefix, _NAMES)
+            self._short_names[key] = [], texts
+        known, more = self._short_names[key]
+        at = 0
+        while True:
+            if at == len(known):
+                text = next(more, None)
+                if text is None:
+                    return
+                known.append(text)
+            yield known[at]
+            at += 1
 
     def key_loop(self, number: int, state: int) -> int:
         """The classes of characters that can follow in a free name in any number and order, as bits."""
@@ -639,6 +679,8 @@ class Shapes:
 
 
 _INFINITE = float("inf")
+_NAMES = 5_000  # names of a class looked at to find some that are not in use
+_MAX_SEARCHES = 1_000  # searches for names that are kept
 
 
 def _names_of(clauses: tuple[Clause, ...]) -> set[str]:

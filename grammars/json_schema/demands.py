@@ -99,14 +99,27 @@ def cheapest(room: Room, clauses: tuple[Clause, ...], *, any_plan: bool = False)
     return _Search(room, any_plan).run(clauses)
 
 
+def value_in_plan(room: Room, clauses: tuple[Clause, ...], member: str | frozenset[int]) -> Variable:
+    """What the value of a member, of this name or a free name of this class, is to be in a cheapest plan with it."""
+    search = _Search(room, any_plan=False)
+    if isinstance(member, str):
+        room.required = [*room.required, *(() if member in room.required else (member,))]
+        search.run(clauses)
+        return ANYTHING if search.plan is None else search.plan.present[member]
+    search.run(clauses, (FreeSome(frozenset((member,)), ANYTHING),))
+    return ANYTHING if search.plan is None else search.plan.free[0].value
+
+
 class _Search:
     def __init__(self, room: Room, any_plan: bool) -> None:
         self._room, self._any_plan = room, any_plan
         self._best = math.inf
+        self.plan: _Plan | None = None
         self._steps = 0
         self._name_costs: dict[str, float] = {}
 
-    def run(self, clauses: tuple[Clause, ...]) -> float:
+    def run(self, clauses: tuple[Clause, ...], free: tuple[FreeSome, ...] = ()) -> float:
+        """The cost of a cheapest plan with these free members."""
         room = self._room
         present: dict[str, Variable] = {}
         total = 0.0
@@ -117,7 +130,8 @@ class _Search:
             total += self._member(name, part)
             present[name] = ANYTHING
         if total < math.inf:
-            self._extend(_Plan(present, frozenset(), (), total, 0.0), clauses)
+            free_total = self._free_total(free)
+            self._extend(_Plan(present, frozenset(), free, total + free_total, free_total), clauses)
         return self._best
 
     def _member(self, name: str, value: Variable) -> float:
@@ -143,7 +157,7 @@ class _Search:
             any(isinstance(o, Lacks) and o.name not in plan.present for o in c) or self._is_met(plan, c)
             for c in clauses
         ):
-            self._best = plan.cost  # nothing more is needed
+            self._best, self.plan = plan.cost, plan  # nothing more is needed
             return self._any_plan
         left: list[Clause] = []
         chosen: list[_Plan] | None = None
@@ -246,5 +260,5 @@ class _Search:
                 return False
             total += sum(added)
         if total < self._best:
-            self._best = total
+            self._best, self.plan = total, plan
         return self._any_plan and total < math.inf

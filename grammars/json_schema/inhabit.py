@@ -30,10 +30,14 @@ from constrain.grammars.json_schema.normal import (
 )
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
 from constrain.grammars.json_schema.texts import text_language
+from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.number_constraint import NumberConstraint
+from constrain.grammars.languages.text import FREE_TEXT
 
 INFINITE = math.inf
+MAX_NAMES = 500
+"""Beginnings of names looked at to find one that is not declared."""
 Cost = Callable[[Variable], float]
 
 
@@ -234,7 +238,7 @@ class Inhabitation:
             o.maximum,
             (lambda _: 0) if as_items else lambda part: 1 + cost(part),
             lambda name: key_bytes(name, self.spelling),
-            lambda c, k: 2 + self.free_lengths(parts.members, parts.lengths[c], k + 1)[k],
+            lambda c, k: 2 + self.free_lengths(parts.members, c, parts.lengths[c], k + 1)[k],
         )
         total = cheapest(room, parts.clauses, any_plan=any_value)
         return 2 + max(0.0, total - 1)
@@ -252,11 +256,37 @@ class Inhabitation:
         parts.clauses = members.clauses(o, declared, parts.free, lambda _: True) if o.clauses else ()
         return parts
 
-    def free_lengths(self, members: Members, shortest: int, count: int) -> list[int]:
+    def free_lengths(self, members: Members, key_class: frozenset[int], shortest: int, count: int) -> list[int]:
         """Bytes that suffice for each of `count` different free names of a class."""
         if not members.components:
             return free_names((n.encode() for n in members.names), count, self.spelling)
+        declared = {data for n in members.names if len(data := n.encode()) == shortest}
+        if any(_class_of(members.languages, data) == key_class for data in declared):
+            shortest = self._new_name(members, key_class, shortest)
         return [shortest + 2 * i for i in range(count)]
+
+    def _new_name(self, members: Members, key_class: frozenset[int], shortest: int) -> int:
+        """Bytes of a name of a class that is not declared, by a bounded search."""
+        taken = {n.encode() for n in members.names}
+        languages = (FREE_TEXT, *members.languages)
+        queue = deque([(tuple(language.start for language in languages), b"")])
+        for _ in range(MAX_NAMES):
+            if not queue:
+                break
+            state, text = queue.popleft()
+            accepted = frozenset(
+                i for i, (g, q) in enumerate(zip(languages[1:], state[1:], strict=True)) if q and g.accepting(q)
+            )
+            if accepted == key_class and text not in taken and FREE_TEXT.boundary(state[0]):
+                return sum(self.spelling[b] for b in text)
+            seen = set()
+            for byte in range(0x23, 0x7F):
+                to = tuple(int(g.row(q)[byte]) if q else 0 for g, q in zip(languages, state, strict=True))
+                name = text + bytes((byte,))
+                if (to not in seen or name in taken or any(t.startswith(text) for t in taken)) and byte != 0x5C:
+                    seen.add(to)
+                    queue.append((to, name))
+        return 12 * (shortest + 1 + len(taken))
 
     def _array_cost(self, a: ArrayAlternative, cost: Cost, any_value: bool) -> float:
         names = as_names(self._forms, a) if a.unique else None
@@ -290,6 +320,10 @@ class Inhabitation:
         raise UnsatisfiableSchemaError(
             self._forms.pointer(variable), "", "no value is valid here, and the value cannot be left out"
         )
+
+
+def _class_of(languages: tuple[TextLanguage, ...], name: bytes) -> frozenset[int]:
+    return frozenset(i for i, language in enumerate(languages) if language.matches(name))
 
 
 def number_bytes(constraint: NumberConstraint) -> float:
