@@ -12,12 +12,13 @@ demand for some member or not, an item that may count or not. Then all of them g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
+from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema.demands import (
     Clause,
     FreeSome,
@@ -53,6 +54,8 @@ from constrain.kernels.step import (
 )
 
 _UNBOUNDED = 1 << 60
+MAX_CHOICES = 12
+"""Demands on the value of one member of which it is not plain which have to be met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,19 +381,31 @@ class Shapes:
         def served_by(variable: Variable) -> Served:
             return frozenset(k for value, clauses in by_value.items() if value <= variable for k in clauses)
 
+        def is_live(values: Iterable[Variable]) -> bool:
+            return self._read_is_live(shape, branch, which, served_by(part.union(*values)))
+
         least: list[frozenset[Variable]] = []
-        for size in range(len(others) + 1):
-            for more in combinations(others, size):
+        if not is_live(forced):
+            if not is_live(forced.union(others)):
+                return []
+            forced |= {v for v in others if not is_live(forced.union(others) - {v})}
+            others = [v for v in others if v not in forced]
+        optional = [] if is_live(forced) else others
+        if len(optional) > MAX_CHOICES:
+            raise ResourceLimitError(
+                "", "maxProperties", f"a member can serve more than {MAX_CHOICES} demands in many ways",
+                f"MAX_CHOICES = {MAX_CHOICES}",
+            )  # fmt: skip
+        for size in range(len(optional) + 1):
+            for more in combinations(optional, size):
                 chosen = forced.union(more)
                 if any(found <= chosen for found in least):
                     continue
                 variable = part.union(*chosen)
-                if inhabited(variable) and self._read_is_live(shape, branch, which, served_by(variable)):
+                if inhabited(variable) and is_live(chosen):
                     least.append(frozenset(chosen))
                     if first:
                         return [(variable, served_by(variable))]
-            if frozenset(forced) in least:
-                break
         wanted = list(least)
         for found in least:
             wanted += [found | {value} for value in others if value not in found]

@@ -84,6 +84,7 @@ class Inhabitation:
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
         self._quick: dict[Variable, float] = {ANYTHING: 0}  # 0: it has a value, infinite: none
         self._lacking: dict[Variable, set[Variable]] = {}  # of variables without a value, the parts that have none
+        self._new_names: dict[tuple[int, frozenset[int]], tuple[Members, int]] = {}  # bytes of the shortest one
         self._parts: dict[int, _Parts] = {}  # by address of the alternative
 
     def shortest(self, variable: Variable) -> float:
@@ -113,10 +114,23 @@ class Inhabitation:
 
         With `any_value` every value costs nothing, and the search ends once the variable has one.
         """
-        estimate: dict[Variable, float] = {variable: INFINITE}
+        forms = self._forms
+        estimate: dict[Variable, float] = {}
         users: dict[Variable, set[Variable]] = {}
-        pending = deque([variable])
-        waiting = {variable}
+        pending: deque[Variable] = deque()
+        waiting: set[Variable] = set()
+
+        def meet(v: Variable) -> None:
+            """Estimate a variable by what needs no other one; what is left to look at waits."""
+            if any_value:
+                estimate[v] = 0 if self._obviously(v) or self._scalar_cost(v, True) < INFINITE else INFINITE
+            else:
+                estimate[v] = self._scalar_cost(v, False)
+            if forms.types(v) & (ir.OBJECT | ir.ARRAY) and not (any_value and estimate[v] == 0):
+                pending.append(v)
+                waiting.add(v)
+
+        meet(variable)
         while pending:
             v = pending.pop()
             waiting.discard(v)
@@ -127,16 +141,12 @@ class Inhabitation:
                     return found
                 users.setdefault(part, set()).add(user)
                 if part not in estimate:
-                    estimate[part] = INFINITE
-                    pending.append(part)
-                    waiting.add(part)
+                    meet(part)
                 return estimate[part]
 
-            if any_value:
-                found_one = self._obviously(v) or self._evaluate(v, cost, True) < INFINITE
-                better = 0 if found_one else INFINITE
-            else:
-                better = self._evaluate(v, cost, False)
+            better = self._container_cost(v, cost, any_value)
+            if any_value and better < INFINITE:
+                better = 0
             if better < estimate[v]:
                 estimate[v] = better
                 if any_value and v == variable:
@@ -191,8 +201,8 @@ class Inhabitation:
             return length if alternative.maximum is None else min(length, alternative.maximum)
         return 1 << 60 if alternative.maximum is None else alternative.maximum
 
-    def _evaluate(self, variable: Variable, cost: Cost, any_value: bool) -> float:
-        """Cost of the cheapest value, or of the first that is found."""
+    def _scalar_cost(self, variable: Variable, any_value: bool) -> float:
+        """Bytes of the shortest value that is no container, or of the first that is found."""
         best = INFINITE
         forms = self._forms
         types = forms.types(variable)
@@ -209,7 +219,14 @@ class Inhabitation:
                 best = min(best, 2 + text_distance(text_language(s), None, s.minimum, s.maximum, self.spelling))
                 if any_value and best < INFINITE:
                     return best
-        if types & ir.ARRAY and not (any_value and best < INFINITE):
+        return best
+
+    def _container_cost(self, variable: Variable, cost: Cost, any_value: bool) -> float:
+        """Cost of the cheapest array or object, or of the first that is found."""
+        best = INFINITE
+        forms = self._forms
+        types = forms.types(variable)
+        if types & ir.ARRAY:
             for a in forms.arrays(variable):
                 best = min(best, self._array_cost(a, cost, any_value))
                 if any_value and best < INFINITE:
@@ -260,10 +277,15 @@ class Inhabitation:
         """Bytes that suffice for each of `count` different free names of a class."""
         if not members.components:
             return free_names((n.encode() for n in members.names), count, self.spelling)
-        declared = {data for n in members.names if len(data := n.encode()) == shortest}
-        if any(_class_of(members.languages, data) == key_class for data in declared):
-            shortest = self._new_name(members, key_class, shortest)
-        return [shortest + 2 * i for i in range(count)]
+        key = (id(members), key_class)
+        if key not in self._new_names:
+            first = shortest
+            declared = [data for n in members.names if len(data := n.encode()) == shortest]
+            if any(_class_of(members.languages, data) == key_class for data in declared):
+                first = self._new_name(members, key_class, shortest)
+            self._new_names[key] = members, first
+        first = self._new_names[key][1]
+        return [first + 2 * i for i in range(count)]
 
     def _new_name(self, members: Members, key_class: frozenset[int], shortest: int) -> int:
         """Bytes of a name of a class that is not declared, by a bounded search."""

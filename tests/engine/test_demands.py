@@ -104,7 +104,92 @@ def check(schema: dict[str, Any], rng: random.Random, walks: int = 4) -> None:
             assert len(walker.finish(state.fork())) <= left, schema
 
 
-@pytest.mark.parametrize("seed", range(2_000 if FULL else 100))
+@pytest.mark.parametrize("seed", range(2_000 if FULL else 60))
 def test_random_schemas_agree_on_all_small_objects(seed: int) -> None:
     rng = random.Random(seed)
     check({"type": "object"} | _schema(rng), rng)
+
+
+def _accepted(schema: Any, texts: list[str]) -> list[str]:
+    grammar = compiled(schema)
+    return [text for text in texts if accepts(grammar, text)]
+
+
+def test_branches_with_an_optional_discriminator() -> None:
+    """Exactly one of many branches: without the discriminator all hold, unless another member tells them apart."""
+    branches = [{"properties": {"kind": {"enum": [f"k{i}"]}, "name": {"type": "string"}}} for i in range(40)]
+    schema = {"type": "object", "oneOf": branches}
+    good = ['{"kind":"k3"}', '{"kind":"k39","name":"x"}', '{"name":"x","kind":"k0"}']
+    bad = ["{}", '{"kind":"k40"}', '{"name":"x"}', '{"kind":"k3","name":1}', '{"name":1}']
+    assert _accepted(schema, good + bad) == good
+
+
+def test_branches_that_differ_in_what_they_close() -> None:
+    branches = [
+        {"properties": {name: {} for name in names}, "additionalProperties": False}
+        for names in itertools.combinations("abcdefgh", 4)
+    ]
+    schema = {"type": "object", "oneOf": branches}
+    good = ['{"a":1,"b":1,"c":1,"d":1}', '{"h":1,"a":1,"c":1,"e":1}']
+    bad = ["{}", '{"a":1}', '{"a":1,"b":1,"c":1}', '{"a":1,"b":1,"c":1,"d":1,"e":1}', '{"z":1}']
+    assert _accepted(schema, good + bad) == good
+
+
+def test_conditions_on_one_member() -> None:
+    """Each condition holds where the member is missing, so then all that follow from them are asked for."""
+    schema = {
+        "type": "object",
+        "allOf": [
+            {"if": {"properties": {"kind": {"const": f"k{i}"}}}, "then": {"required": [f"r{i}"]}} for i in range(12)
+        ],
+    }
+    everything = json.dumps({f"r{i}": 1 for i in range(12)})
+    good = ['{"kind":"k2","r2":1}', '{"r2":1,"kind":"k2"}', '{"kind":"other"}', everything]
+    bad = ["{}", '{"kind":"k2"}', '{"kind":"k2","r3":1}', '{"r1":1,"r2":1}']
+    assert _accepted(schema, good + bad) == good
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        (
+            {"maxProperties": 2, "not": {"additionalProperties": False}},
+            ['{"a":1}', '{"a":1,"b":2}'],
+            ["{}", '{"a":1,"b":2,"c":3}'],
+        ),
+        (
+            {"maxProperties": 1, "allOf": [{"not": {"additionalProperties": {"const": i}}} for i in range(20)]},
+            ['{"a":20}', '{"b":"x"}'],
+            ["{}", '{"a":3}', '{"a":20,"b":20}'],
+        ),
+        (
+            {
+                "maxProperties": 2,
+                "required": ["a"],
+                "not": {"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "integer"}},
+            },
+            ['{"a":"x"}', '{"a":"x","b":1}', '{"a":1,"b":"x"}', '{"b":"x","a":1}'],
+            ['{"a":1}', '{"b":"x"}', '{"a":1,"b":1}', '{"b":1,"c":"x"}'],
+        ),
+    ],
+)
+def test_demands_beside_a_largest_number_of_members(schema: Any, good: list[str], bad: list[str]) -> None:
+    assert _accepted({"type": "object"} | schema, good + bad) == good
+
+
+def test_names_that_are_declared_do_not_serve_a_demand_for_others() -> None:
+    """The shortest object is `{"a":1}`: the empty name is one that the negated schema knows."""
+    schema = {"type": "object", "not": {"properties": {"": {}}, "additionalProperties": False}}
+    assert compiled(schema).matcher().min_tokens_to_end - 7 in (0, 1)
+    assert _accepted(schema, ['{"":1}', '{"a":1}', '{"":1,"a":1}']) == ['{"a":1}', '{"":1,"a":1}']
+
+
+def test_disjunctions_of_patterns() -> None:
+    """Three groups of three: not one alternative for each choice, and the same texts."""
+    groups = [["^a", "^b", "^[xy]"], ["1", "2", "3$"], ["a.*9", "b", "^(?:x.){2}"]]
+    schema = {"type": "string", "allOf": [{"anyOf": [{"pattern": p} for p in group]} for group in groups]}
+    good = ['"b1"', '"b3"', '"a19"', '"x1x2"', '"y2b"']
+    bad = ['"a1"', '"c1b"', '"b"', '"x1"', '"b30"']
+    assert _accepted(schema, good + bad) == good
+    nothing = {"type": "string", "allOf": [{"not": {"anyOf": [{"pattern": "^a"}, {"not": {"pattern": "z$"}}]}}]}
+    assert _accepted(nothing, ['"bz"', '"z"', '"az"', '"b"', '""']) == ['"bz"', '"z"']
