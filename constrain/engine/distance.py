@@ -8,14 +8,12 @@ is the fewest bytes possible, or, where a bounded search settles for less, an ac
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from heapq import nsmallest
-from itertools import combinations, islice
+from itertools import islice
 
 from constrain.engine.automaton import Automaton
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
+from constrain.grammars.json_schema.demands import Room, cheapest
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
-from constrain.grammars.json_schema.members import FreeSome
 from constrain.grammars.json_schema.normal import Variable
 from constrain.grammars.json_schema.text_distance import Spelling, text_distance
 from constrain.kernels import memory as m
@@ -25,7 +23,6 @@ from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH
 _20 = (1 << 20) - 1
 _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
-_NAMES = 5_000  # names of a class looked at to find some that are not in use
 _LONG = 12  # bytes of the longest spelling of one character
 _Key = int | bytes | None
 
@@ -95,7 +92,8 @@ class _Measure:
                 return rest - (0 if after_value or not rest else 1) + 1 + above
             parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
         else:
-            parts = self._missing(frame, shape, branch, key)
+            total = self._missing(frame, shape, branch, key)
+            return total - (0 if after_value or not total else 1) + 1 + above
         commas = len(parts) if after_value else max(0, len(parts) - 1)
         return sum(parts) + commas + 1 + above
 
@@ -106,43 +104,34 @@ class _Measure:
         assert part is not None
         return part
 
-    def _missing(self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: _Key) -> list[float]:
-        """Bytes of each member that the object still needs, the one with the name `key` taken as written."""
-        unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]
-        parts = [self._member(shape, branch, i) for i in unseen if branch.required >> i & 1]
-        for k, some in enumerate(branch.pending):
-            parts.append(min(self._free_members(frame, shape, branch, key, 1, k, some), default=math.inf))
+    def _missing(self, frame: _Frame, shape: Shape, branch: ObjectBranch, key: _Key) -> float:
+        """Bytes of the members that the object still needs, with a comma each; the one named `key` is there."""
+        a = branch.alternative
         count = frame.count + (key is not None)
-        extra = branch.alternative.minimum - count - len(parts)
-        if extra > 0:
-            options = [self._member(shape, branch, i) for i in unseen if branch.allowed & ~branch.required & 1 << i]
-            options += self._free_members(frame, shape, branch, key, extra, len(branch.pending))
-            parts += nsmallest(extra, options)
-        return parts
+        unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]
+        required = [i for i in unseen if branch.required >> i & 1]
+        bare = not branch.clauses and a.minimum - count <= len(required)  # nothing but what is required matters
+        wanted = required if bare else [i for i in unseen if branch.allowed >> i & 1]
+        declared = {shape.names[i]: part for i in wanted if (part := branch.values[i]) is not None}
+        names: dict[frozenset[int], list[int]] = {}
 
-    def _free_members(
-        self,
-        frame: _Frame,
-        shape: Shape,
-        branch: ObjectBranch,
-        key: _Key,
-        count: int,
-        skip: int = 0,
-        some: FreeSome | None = None,
-    ) -> list[float]:
-        """Bytes of up to `count` new members with a free name of each class, the `skip` shortest names left to others.
+        def free_cost(members: frozenset[int], k: int) -> float:
+            known = names.get(members, [])
+            if len(known) <= k:
+                known = names[members] = self._new_names(frame, shape, members, key, k + 1)
+            return known[k] + 2 if k < len(known) else math.inf
 
-        With `some`, only members that serve it.
-        """
-        out: list[float] = []
-        for members, value in branch.free.items():
-            if some is not None:
-                if members not in some.classes:
-                    continue
-                value |= some.value
-            names = self._new_names(frame, shape, members, key, skip + count)[skip:]
-            out += [n + 2 + self._value_bytes(shape, value) for n in names]
-        return out
+        room = Room(
+            declared,
+            {} if bare else branch.free,
+            [shape.names[i] for i in required],
+            a.minimum - count,
+            None if a.maximum is None else a.maximum - count,
+            lambda part: self._value_bytes(shape, part),
+            lambda name: key_bytes(name, self._spelling),
+            free_cost,
+        )
+        return cheapest(room, branch.clauses)
 
     def _new_names(self, frame: _Frame, shape: Shape, members: frozenset[int], key: _Key, count: int) -> list[int]:
         """Bytes of the shortest free names of a class that are not in use."""
@@ -156,16 +145,9 @@ class _Measure:
         if count == 1 and first not in taken:
             return [sum(self._spelling[b] for b in first)]
         used = set(taken)
-        texts = self._shapes.scanners.names(shape.keys, (members,), b"", _NAMES)
+        texts = self._shapes.short_names(shape.keys, members)
         found = list(islice((sum(self._spelling[b] for b in t) for t in texts if t not in used), count))
         return found + [_LONG * (len(first) + i + 1) for i in range(count - len(found))]
-
-    def _member(self, shape: Shape, branch: ObjectBranch, name: int) -> float:
-        """Bytes of a member with a declared name."""
-        part = branch.values[name]
-        if part is None:
-            return math.inf
-        return key_bytes(shape.names[name], self._spelling) + self._value_bytes(shape, part)
 
     def _value_bytes(self, shape: Shape, value: Variable) -> float:
         """Bytes of a colon and a value; none for the strings of an array, which are read as names are."""
@@ -237,20 +219,31 @@ class _Measure:
         return best
 
     def _next_member(self, frame: _Frame, shape: Shape, branch: ObjectBranch) -> float:
-        missing = self._missing(frame, shape, branch, None)
-        if missing:
+        if self._missing(frame, shape, branch, None):
             return self.finish(frame, shape, branch, None, after_value=False)
         maximum = branch.alternative.maximum
         if maximum is not None and frame.count >= maximum:
             return math.inf
         best = math.inf
         for i in range(len(shape.names)):
-            if not frame.has_seen(shape, i):
-                cost = self._member(shape, branch, i)
-                best = min(best, cost + self.finish(frame, shape, branch, i, after_value=True))
-        for cost in self._free_members(frame, shape, branch, None, 1):
-            best = min(best, cost + self.finish(frame, shape, branch, None, after_value=True))
+            if branch.allowed >> i & 1 and not frame.has_seen(shape, i) and self._fits(frame, shape, branch, i):
+                name = key_bytes(shape.names[i], self._spelling)
+                best = min(best, name + self._after_name(frame, shape, branch, i + 1, i))
+        for members in branch.free if self._fits(frame, shape, branch, b"") else ():
+            which = s.FREE_BIT | self._shapes.class_outcome(members)
+            for length in self._new_names(frame, shape, members, None, 1):
+                best = min(best, length + 2 + self._after_name(frame, shape, branch, which, b"\0" * length))
         return best
+
+    def _after_name(self, frame: _Frame, shape: Shape, branch: ObjectBranch, which: int, key: _Key) -> float:
+        """Bytes after a member's name: its value, which may serve what is demanded, and the rest."""
+        return min(
+            (
+                self._value_bytes(shape, part) + self.finish(frame, shape, target, key, after_value=True)
+                for part, target in self._shapes.successors(shape, branch, which)
+            ),
+            default=math.inf,
+        )
 
     def key(self, stack: int, q: int, x: int, n: int) -> float:
         """Inside a member's name."""
@@ -262,12 +255,11 @@ class _Measure:
             branch = shape.branches[i]
             assert isinstance(branch, ObjectBranch)
             for name in range(low, high):
-                part = branch.values[name]
-                if part is None or frame.has_seen(shape, name) or not self._fits(frame, shape, branch, name):
+                if not branch.allowed >> name & 1 or frame.has_seen(shape, name):
                     continue
-                cost = _spell(shape.names[name].encode(), depth, x, self._spelling) + 1
-                cost += self._value_bytes(shape, part)
-                best = min(best, cost + self.finish(frame, shape, branch, name, after_value=True))
+                if self._fits(frame, shape, branch, name):
+                    cost = _spell(shape.names[name].encode(), depth, x, self._spelling) + 1
+                    best = min(best, cost + self._after_name(frame, shape, branch, name + 1, name))
             if n >> 60 and branch.free and self._fits(frame, shape, branch, b""):
                 best = min(best, self._free_key(frame, shape, branch, x, n))
         return best
@@ -303,14 +295,21 @@ class _Measure:
         self, frame: _Frame, shape: Shape, branch: ObjectBranch, x: int, state: int, prefix: bytes
     ) -> float:
         scanners = self._shapes.scanners
+        used = set(self._taken(frame, shape))
         starts = [(0, state, prefix)]
         if x != s.X_NONE:
-            starts = [
-                (cost, to, prefix + b"\0")
-                for cost, ranges in _escape_ends(x)
-                for to in scanners.successors(state, ranges)
-            ]
-        used = set(self._taken(frame, shape))
+            # A character with which a name in use goes on is told apart from the others.
+            nexts = {t[len(prefix) :].decode()[0] for t in used if len(t) > len(prefix) and t.startswith(prefix)}
+            starts = []
+            for cost, ranges in _escape_ends(x):
+                rest_of = ranges
+                for point in map(ord, nexts):
+                    if any(a <= point <= b for a, b in ranges):
+                        rest_of = [r for a, b in rest_of for r in ((a, min(b, point - 1)), (max(a, point + 1), b))]
+                        rest_of = [(a, b) for a, b in rest_of if a <= b]
+                        text = prefix + chr(point).encode()
+                        starts += [(cost, to, text) for to in scanners.successors(state, [(point, point)])]
+                starts += [(cost, to, prefix + b"\0") for to in scanners.successors(state, rest_of)]
         best = math.inf
         for members in branch.free:
             for cost, at, text in starts:
@@ -319,7 +318,7 @@ class _Measure:
                     continue
                 name: bytes | None = text + rest
                 if name in used:
-                    texts = scanners.names(at, (members,), text, _NAMES)
+                    texts = self._shapes.short_names(at, members, text)
                     name = next((t for t in texts if t not in used), None)
                 if name is not None:
                     added = sum(self._spelling[b] for b in name[len(text) :])
@@ -331,20 +330,10 @@ class _Measure:
         self, frame: _Frame, shape: Shape, branch: ObjectBranch, members: frozenset[int], name: bytes
     ) -> float:
         """After a free name: its value, which may serve what is still demanded, and the rest."""
-        part = branch.free.get(members)
-        if part is None:
+        if members not in branch.free:
             return math.inf
-        best = math.inf
-        serving = [k for k, some in enumerate(branch.pending) if members in some.classes]
-        for size in range(len(serving) + 1):
-            for chosen in combinations(serving, size):
-                value = part
-                for k in chosen:
-                    value |= branch.pending[k].value
-                left = tuple(some for k, some in enumerate(branch.pending) if k not in chosen)
-                rest = self.finish(frame, shape, replace(branch, pending=left), name, after_value=True)
-                best = min(best, self._value_bytes(shape, value) + rest)
-        return best
+        which = s.FREE_BIT | self._shapes.class_outcome(members)
+        return self._after_name(frame, shape, branch, which, name)
 
 
 def _escape_ends(x: int) -> list[tuple[int, list[tuple[int, int]]]]:

@@ -12,15 +12,26 @@ demand for some member or not, an item that may count or not. Then all of them g
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
-from constrain.grammars.json_schema.inhabit import Inhabitation
+from constrain.grammars.errors import ResourceLimitError
+from constrain.grammars.json_schema.demands import (
+    Clause,
+    FreeSome,
+    Room,
+    after_member,
+    cheapest,
+    value_in_plan,
+    without_implied,
+)
+from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State
-from constrain.grammars.json_schema.members import FreeSome, Members, as_names
-from constrain.grammars.json_schema.normal import ArrayAlternative, NormalForm, ObjectAlternative, Variable
+from constrain.grammars.json_schema.members import Members, as_names
+from constrain.grammars.json_schema.normal import ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     ALT_WIDTH,
@@ -43,11 +54,17 @@ from constrain.kernels.step import (
 )
 
 _UNBOUNDED = 1 << 60
+MAX_CHOICES = 12
+"""Demands on the value of one member of which it is not plain which have to be met."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectBranch:
-    """An object alternative on behalf of one variable of the set; only names and values that can exist remain."""
+    """An object alternative on behalf of one variable of the set; only names and values that can exist remain.
+
+    One with `clauses` stands for where they are. Where the number of members matters to whether they can be met, it
+    knows which members the object has.
+    """
 
     variable: int
     alternative: ObjectAlternative
@@ -55,7 +72,22 @@ class ObjectBranch:
     free: dict[frozenset[int], Variable]  # by class of free names
     allowed: int  # bit masks over declared names
     required: int
-    pending: tuple[FreeSome, ...] = ()
+    clauses: tuple[Clause, ...] = ()
+    seen: int | None = None  # bit mask over declared names; None: it does not matter
+    count: int = 0  # of members, where `seen` is known
+    origin: ObjectBranch | None = None  # before the first member
+
+
+Served = frozenset[int]  # numbers of the clauses of a branch that a member serves
+
+
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    """The ways of a branch to read a member, of which a value may take several: (position in the set, served)."""
+
+    branch: ObjectBranch
+    which: int
+    ways: list[tuple[int, Served]]
 
 
 _START = State(())  # no item is written, and none is counted
@@ -88,6 +120,8 @@ class Shape:
     members: Members | None = None
     keys: int = 0  # state of the scanner in which a free name begins
     numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
+    successors: dict[tuple[int, int], list[tuple[Variable, ObjectBranch]]] = field(default_factory=dict)
+    lengths: dict[frozenset[int], int] = field(default_factory=dict)  # of the shortest name of a class
 
     def number(self, key: object, branch: ObjectBranch | ArrayBranch) -> int:
         """The number of a branch, which is added under `key` if it is new."""
@@ -111,9 +145,14 @@ class Shapes:
         self.sets: list[tuple[Shape, tuple[int, ...]]] = []  # number -> shape and its live branches
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
+        self._short_names: dict[tuple[int, frozenset[int], bytes], tuple[list[bytes], Iterator[bytes]]] = {}
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
+        # by slot: the ways that stand for themselves; and those of a branch that one value can go together
+        self._joint: dict[int, tuple[list[tuple[int, int]], list[_Joint]]] = {}
+        self._origins: list[ObjectBranch] = []  # kept, as they are told apart by their addresses
+        self._live: dict[tuple[int, tuple[Clause, ...], int | None, int], bool] = {}
         root_shape = Shape(ROOT_KIND)
         self._add_set(root_shape, ())  # number 0 is "none"
         root = self._add_set(root_shape, (0,))
@@ -188,9 +227,10 @@ class Shapes:
                 is_open = (
                     CLOSED if not branch.free else OPEN_SOME if shape.members and shape.members.components else OPEN_ALL
                 )
+                may_close = all(any(isinstance(o, Lacks) for o in clause) for clause in branch.clauses)
                 records += [
-                    _UNBOUNDED if branch.pending else min(a.minimum, _UNBOUNDED), maximum, is_open,
-                    masks, masks + words, branch.required.bit_count(), len(branch.pending),
+                    min(a.minimum, _UNBOUNDED) if may_close else _UNBOUNDED, maximum, is_open,
+                    masks, masks + words, branch.required.bit_count(), 0,
                 ]  # fmt: skip
             elif branch.items is None:
                 records += [branch.alternative.minimum, branch.longest, 0, 0, 0, 0, 0]
@@ -211,8 +251,15 @@ class Shapes:
         owner, _, ways = self.slots[slot]
         bits = self.outcomes[outcome]
         shape, _ = self.sets[owner]
-        rest = tuple(sorted({b for v, b in ways if bits >> v & 1}))
-        return self._set(shape, rest) if rest else 0
+        alone, joint = self._joint.get(slot, (ways, ()))
+        rest = {b for v, b in alone if bits >> v & 1}
+        for together in joint:
+            held = [served for v, served in together.ways if bits >> v & 1]
+            if held:  # the value serves what any of its ways serves
+                target = self._read(shape, together.branch, together.which, frozenset().union(*held))
+                assert target is not None
+                rest.add(target)
+        return self._set(shape, tuple(sorted(rest))) if rest else 0
 
     def slot(self, number: int, which: int) -> int:
         """The slot for a member or item of a set; 0 where no branch can go on.
@@ -220,44 +267,255 @@ class Shapes:
         `which` is 1 + the number of a declared name, `FREE_BIT` and the outcome of a free one, or an item's position.
         """
         shape, live = self.sets[number]
-        asked: dict[Variable, list[int]] = {}
+        asked: dict[Variable, int] = {}
+        alone: list[tuple[int, int]] = []
+        joint: list[_Joint] = []
+        ways: list[tuple[int, int]] = []
         for i in live:
-            for target, part in self._ways(shape, i, which):
-                asked.setdefault(part, []).append(target)
+            branch = shape.branches[i]
+            if isinstance(branch, ObjectBranch) and self._concerns(shape, branch, which):
+                served = [
+                    (asked.setdefault(part, len(asked)), s) for part, s in self._member_ways(shape, branch, which)
+                ]
+                joint.append(_Joint(branch, which, served))
+                for v, s in served:
+                    target = self._read(shape, branch, which, s)
+                    assert target is not None
+                    ways.append((v, target))
+            else:
+                alone += [(asked.setdefault(part, len(asked)), b) for b, part in self._ways(shape, i, which)]
         if not asked:
             return 0
-        ways = tuple((v, b) for v, branches in enumerate(asked.values()) for b in branches)
-        return self._add_slot(number, self.vset(tuple(asked)), ways)
+        slot = self._add_slot(number, self.vset(tuple(asked)), (*alone, *ways))
+        if joint:
+            self._joint[slot] = alone, joint
+        return slot
 
     def _ways(self, shape: Shape, index: int, which: int) -> list[tuple[int, Variable]]:
         branch = shape.branches[index]
         if isinstance(branch, ArrayBranch):
             return self._item_ways(shape, index, branch, which)
-        if not which & FREE_BIT:
-            part = branch.values[which - 1]
-            assert part is not None
-            return [(index, part)]
-        members = self.key_class(which ^ FREE_BIT)
-        part = branch.free[members]
-        # Where there is room for nothing but the members that are demanded, each has to be one of them.
-        tight = branch.pending and branch.alternative.maximum is not None
-        ways = [] if tight else [(index, part)]
-        serving = [k for k, some in enumerate(branch.pending) if members in some.classes]
-        for size in range(1, len(serving) + 1):
-            for chosen in combinations(serving, size):
-                left = tuple(some for k, some in enumerate(branch.pending) if k not in chosen)
-                value = part
-                for k in chosen:
-                    value |= branch.pending[k].value
-                if self.inhabitation.inhabited(value):
-                    ways.append((self._settled(shape, branch, left), value))
-        return ways
+        return [(index, self._part(branch, which))]
 
-    def _settled(self, shape: Shape, branch: ObjectBranch, pending: tuple[FreeSome, ...]) -> int:
-        other = ObjectBranch(
-            branch.variable, branch.alternative, branch.values, branch.free, branch.allowed, branch.required, pending
+    def _part(self, branch: ObjectBranch, which: int) -> Variable:
+        """What the value of a member must be."""
+        if which & FREE_BIT:
+            return branch.free[self.key_class(which ^ FREE_BIT)]
+        part = branch.values[which - 1]
+        assert part is not None
+        return part
+
+    # ---- demands -----------------------------------------------------------------------------------------------------
+
+    def successors(self, shape: Shape, branch: ObjectBranch, which: int) -> list[tuple[Variable, ObjectBranch]]:
+        """What the value of a member can be, and the branch that follows."""
+        if not self._concerns(shape, branch, which):
+            return [(self._part(branch, which), branch)]
+        key = (id(branch), which)
+        out = shape.successors.get(key)
+        if out is not None:
+            return out
+        out = shape.successors[key] = []
+        for part, served in self._member_ways(shape, branch, which):
+            target = self._read(shape, branch, which, served)
+            assert target is not None
+            found = shape.branches[target]
+            assert isinstance(found, ObjectBranch)
+            out.append((part, found))
+        return out
+
+    def _concerns(self, shape: Shape, branch: ObjectBranch, which: int) -> bool:
+        """Whether a member changes what the branch demands."""
+        if branch.seen is not None:
+            return True
+        if not branch.clauses:
+            return False
+        if which & FREE_BIT:
+            members = self.key_class(which ^ FREE_BIT)
+            return any(members in o.classes for c in branch.clauses for o in c if isinstance(o, FreeSome))
+        return shape.names[which - 1] in _names_of(branch.clauses)
+
+    def _serving(self, shape: Shape, branch: ObjectBranch, which: int) -> list[tuple[int, Variable]]:
+        """The clauses that a member can serve, and what its value must be for that."""
+        if which & FREE_BIT:
+            members = self.key_class(which ^ FREE_BIT)
+            return [
+                (k, o.value)
+                for k, clause in enumerate(branch.clauses)
+                for o in clause
+                if isinstance(o, FreeSome) and members in o.classes
+            ]
+        name = shape.names[which - 1]
+        return [
+            (k, o.value)
+            for k, clause in enumerate(branch.clauses)
+            for o in clause
+            if isinstance(o, Has) and o.name == name
+        ]
+
+    def _member_ways(
+        self, shape: Shape, branch: ObjectBranch, which: int, *, first: bool = False
+    ) -> list[tuple[Variable, Served]]:
+        """The variables that tell apart what the value of a member serves, each with the clauses that it then serves.
+
+        First come the least that have to be served for the rest to remain possible, then each of these and one more,
+        last what the member serves on the shortest way to the end, which no other one may tell apart.
+        """
+        part = self._part(branch, which)
+        inhabited = self.inhabitation.inhabited
+        by_value: dict[Variable, set[int]] = {}
+        for k, value in self._serving(shape, branch, which):
+            by_value.setdefault(value, set()).add(k)
+        name = None if which & FREE_BIT else shape.names[which - 1]
+        forced: set[Variable] = set()
+        for clause in branch.clauses:
+            if name is not None and all(not isinstance(o, FreeSome) and o.name == name for o in clause):
+                last = {o.value for o in clause if isinstance(o, Has)}
+                if not last:
+                    return []
+                if len(last) == 1:
+                    forced |= last
+        others = [value for value in by_value if value not in forced]
+
+        def served_by(variable: Variable) -> Served:
+            return frozenset(k for value, clauses in by_value.items() if value <= variable for k in clauses)
+
+        def is_live(values: Iterable[Variable]) -> bool:
+            return self._read_is_live(shape, branch, which, served_by(part.union(*values)))
+
+        least: list[frozenset[Variable]] = []
+        if not is_live(forced):
+            if not is_live(forced.union(others)):
+                return []
+            forced |= {v for v in others if not is_live(forced.union(others) - {v})}
+            others = [v for v in others if v not in forced]
+        optional = [] if is_live(forced) else others
+        if len(optional) > MAX_CHOICES:
+            raise ResourceLimitError(
+                "", "maxProperties", f"a member can serve more than {MAX_CHOICES} demands in many ways",
+                f"MAX_CHOICES = {MAX_CHOICES}",
+            )  # fmt: skip
+        for size in range(len(optional) + 1):
+            for more in combinations(optional, size):
+                chosen = forced.union(more)
+                if any(found <= chosen for found in least):
+                    continue
+                variable = part.union(*chosen)
+                if inhabited(variable) and is_live(chosen):
+                    least.append(frozenset(chosen))
+                    if first:
+                        return [(variable, served_by(variable))]
+        wanted = list(least)
+        for found in least:
+            wanted += [found | {value} for value in others if value not in found]
+        variables = [part.union(*values) for values in wanted]
+        if len(others) > 1 and variables:
+            room = self._room(shape, branch, lambda part: 1 + self.inhabitation.shortest(part))
+            room.name_cost = lambda text: key_bytes(text, self.inhabitation.spelling)
+            room.free_cost = lambda members, k: self._free_cost(shape, members, k)
+            member = self.key_class(which ^ FREE_BIT) if name is None else name
+            variables.append(part | value_in_plan(room, branch.clauses, member))
+        out: dict[Variable, Served] = {}
+        for variable in dict.fromkeys(variables):
+            if inhabited(variable):
+                out[variable] = served_by(variable)
+        return list(out.items())
+
+    def _left(
+        self, shape: Shape, branch: ObjectBranch, which: int, served: Served
+    ) -> tuple[tuple[Clause, ...], int | None, int] | None:
+        """Clauses, members and their number after a member that serves some clauses; None where one cannot be met."""
+        if which & FREE_BIT:
+            clauses: tuple[Clause, ...] | None = tuple(c for k, c in enumerate(branch.clauses) if k not in served)
+        else:
+            clauses = after_member(branch.clauses, shape.names[which - 1], served)
+        if clauses is None:
+            return None
+        clauses = without_implied(clauses)
+        if not clauses or branch.seen is None:
+            return clauses, None, 0
+        bit = 0 if which & FREE_BIT else 1 << which - 1
+        return clauses, branch.seen | bit, branch.count + 1
+
+    def _read_is_live(self, shape: Shape, branch: ObjectBranch, which: int, served: Served) -> bool:
+        left = self._left(shape, branch, which, served)
+        return left is not None and self._is_live(shape, branch.origin or branch, *left)
+
+    def _read(self, shape: Shape, branch: ObjectBranch, which: int, served: Served) -> int | None:
+        """The branch after a member that serves some clauses; None where what is left cannot be met."""
+        left = self._left(shape, branch, which, served)
+        return None if left is None else self._branch(shape, branch.origin or branch, *left)
+
+    def _branch(
+        self, shape: Shape, origin: ObjectBranch, clauses: tuple[Clause, ...], seen: int | None, count: int
+    ) -> int | None:
+        """The branch that stands for what is left of another one; None where it cannot be met."""
+        if not self._is_live(shape, origin, clauses, seen, count):
+            return None
+        key = (origin.variable, id(origin), clauses, seen, count)
+        found = shape.numbers.get(key)
+        if found is not None:
+            return found
+        allowed, free = origin.allowed, origin.free
+        branch = replace(origin, clauses=clauses, seen=seen, count=count, origin=origin)
+        spoken_of = _names_of(clauses)
+        for i, name in enumerate(shape.names):
+            if not allowed >> i & 1 or (seen is None and name not in spoken_of):
+                continue
+            if (seen or 0) >> i & 1 or not self._member_ways(shape, branch, i + 1, first=True):
+                allowed ^= 1 << i
+        if seen is not None:
+            free = {}
+            for members, part in origin.free.items():
+                which = FREE_BIT | self.class_outcome(members)
+                if self._member_ways(shape, branch, which, first=True):
+                    free[members] = part
+        return shape.number(key, replace(branch, allowed=allowed, free=free))
+
+    def _is_live(
+        self, shape: Shape, origin: ObjectBranch, clauses: tuple[Clause, ...], seen: int | None, count: int
+    ) -> bool:
+        """Whether what is left can be met."""
+        if not clauses:
+            return True
+        key = (id(origin), clauses, seen, count)
+        found = self._live.get(key)
+        if found is None:
+            found = self._live[key] = self._find_plan(shape, origin, clauses, seen, count)
+        return found
+
+    def _find_plan(
+        self, shape: Shape, origin: ObjectBranch, clauses: tuple[Clause, ...], seen: int | None, count: int
+    ) -> bool:
+        if seen is None and all(any(isinstance(o, Lacks) for o in clause) for clause in clauses):
+            return True
+        branch = replace(origin, seen=seen, count=count)
+        room = self._room(shape, branch, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE)
+        return cheapest(room, clauses, any_plan=True) < _INFINITE
+
+    def _free_cost(self, shape: Shape, members: frozenset[int], count: int) -> float:
+        """Bytes of a free name of a class beside `count` others, as far as is known without those in use."""
+        assert shape.members is not None
+        if members not in shape.lengths:
+            shape.lengths.update((c.members, c.shortest) for c in shape.members.free)
+        return 2 + self.inhabitation.free_lengths(shape.members, members, shape.lengths[members], count + 1)[count]
+
+    def _room(self, shape: Shape, branch: ObjectBranch, value_cost: Callable[[Variable], float]) -> Room:
+        """What a branch can yet have, as far as it knows what there is; names cost nothing."""
+        a, seen = branch.alternative, branch.seen
+        declared = {
+            name: part
+            for i, name in enumerate(shape.names)
+            if (part := branch.values[i]) is not None and not (seen or 0) >> i & 1
+        }
+        return Room(
+            declared,
+            branch.free,
+            [n for n in a.required if n in declared] if seen is not None else (),
+            0 if seen is None else a.minimum - branch.count,
+            None if seen is None or a.maximum is None else a.maximum - branch.count,
+            value_cost,
         )
-        return shape.number((branch.variable, id(branch.alternative), pending), other)
 
     def _item_ways(self, shape: Shape, index: int, branch: ArrayBranch, position: int) -> list[tuple[int, Variable]]:
         a = branch.alternative
@@ -286,6 +544,10 @@ class Shapes:
         return int(branch.items.may_close(branch.state, count)) + 2 * bool(self._item_ways(shape, index, branch, count))
 
     # ---- free names --------------------------------------------------------------------------------------------------
+
+    def class_outcome(self, members: frozenset[int]) -> int:
+        """The outcome with which the scanner ends at a free name of a class."""
+        return self.outcome(1 | sum(2 << i for i in members))
 
     def key_class(self, outcome: int) -> frozenset[int]:
         """The class of a free name whose scanner ends with this outcome."""
@@ -316,6 +578,25 @@ class Shapes:
             self._shortest_names[key] = self.scanners.shortest_name(state, members)
         return self._shortest_names[key]
 
+    def short_names(self, state: int, members: frozenset[int], prefix: bytes = b"") -> Iterator[bytes]:
+        """The names of a class, shortest first, with `prefix` read to get to a scanner state, as far as looked for."""
+        key = (state, members, prefix)
+        if key not in self._short_names:
+            if len(self._short_names) > _MAX_SEARCHES:
+                self._short_names.clear()
+            texts = self.scanners.names(state, (members,), prefix, _NAMES)
+            self._short_names[key] = [], texts
+        known, more = self._short_names[key]
+        at = 0
+        while True:
+            if at == len(known):
+                text = next(more, None)
+                if text is None:
+                    return
+                known.append(text)
+            yield known[at]
+            at += 1
+
     # ---- starts ------------------------------------------------------------------------------------------------------
 
     def start(self, vset: int, kind: int) -> int:
@@ -342,34 +623,40 @@ class Shapes:
         inhabited = self.inhabitation.inhabited
         members = Members(self._forms, [a for _, a in alternatives])
         names = members.names
-        branches: list[ObjectBranch | ArrayBranch] = []
-        for variable, alternative in alternatives:
-            for v in members.variants(alternative):
-                a = v.alternative
-                free = {}
-                for c in members.free:
-                    value = members.free_value(a, c.members)
-                    if value is not None and inhabited(value):
-                        free[c.members] = value
-                some = tuple(s for s in v.some if any(c in free and inhabited(free[c] | s.value) for c in s.classes))
-                values = [self._forms.member(a, name) for name in names]
-                values = [None if part is None or not inhabited(part) else part for part in values]
-                allowed = sum(1 << i for i, part in enumerate(values) if part is not None)
-                needed = set(a.required)
-                required = sum(1 << i for i, name in enumerate(names) if name in needed)
-                if len(some) < len(v.some) or required & ~allowed or len(needed) > required.bit_count():
-                    continue
-                if not free and allowed.bit_count() < a.minimum:
-                    continue
-                maximum = _UNBOUNDED if a.maximum is None else a.maximum
-                if maximum < max(a.minimum, len(needed) + len(some)):
-                    continue
-                branches.append(ObjectBranch(variable, a, tuple(values), free, allowed, required, some))
-        bounds = [b.alternative.minimum for b in branches]
-        bounds += [b.alternative.maximum for b in branches if b.alternative.maximum is not None]
         first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
         keys = self.scanners.key_start(members.classes if members.components else ())
-        return Shape(kind, names, first, 0, max([1, *bounds]), branches, members, keys)
+        shape = Shape(kind, names, first, members=members, keys=keys)
+        for variable, a in alternatives:
+            free = {}
+            for c in members.free:
+                value = members.free_value(a, c.members)
+                if value is not None and inhabited(value):
+                    free[c.members] = value
+            values = [self._forms.member(a, name) for name in names]
+            values = [None if part is None or not inhabited(part) else part for part in values]
+            allowed = sum(1 << i for i, part in enumerate(values) if part is not None)
+            needed = set(a.required)
+            required = sum(1 << i for i, name in enumerate(names) if name in needed)
+            if required & ~allowed or len(needed) > required.bit_count():
+                continue
+            if not free and allowed.bit_count() < a.minimum:
+                continue
+            if a.maximum is not None and a.maximum < max(a.minimum, len(needed)):
+                continue
+            branch = ObjectBranch(variable, a, tuple(values), free, allowed, required)
+            if not a.clauses:
+                shape.branches.append(branch)
+                continue
+            declared = {name: part for name, part in zip(names, values, strict=True) if part is not None}
+            clauses = members.clauses(a, declared, free, inhabited)
+            if clauses is not None:
+                self._origins.append(branch)
+                bounded = a.maximum is not None or (not free and a.minimum > len(needed))
+                self._branch(shape, branch, clauses, 0 if bounded and clauses else None, 0)
+        bounds = [b.alternative.minimum for b in shape.branches]
+        bounds += [b.alternative.maximum for b in shape.branches if b.alternative.maximum is not None]
+        shape.saturation = max([1, *bounds])
+        return shape
 
     def _array_shape(self, alternatives: list[tuple[int, ArrayAlternative]]) -> Shape:
         branches: list[ObjectBranch | ArrayBranch] = []
@@ -392,6 +679,13 @@ class Shapes:
 
 
 _INFINITE = float("inf")
+_NAMES = 5_000  # names of a class looked at to find some that are not in use
+_MAX_SEARCHES = 1_000  # searches for names that are kept
+
+
+def _names_of(clauses: tuple[Clause, ...]) -> set[str]:
+    """The declared names that clauses speak of."""
+    return {o.name for clause in clauses for o in clause if not isinstance(o, FreeSome)}
 
 
 def _words(names: int) -> int:

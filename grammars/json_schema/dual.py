@@ -8,7 +8,7 @@ dual assertions that no subschema expresses. An option without either says that 
 |---|---|
 | ("types", mask) | values of these type atoms |
 | ("not in", i) | scalars that are none of the `values` of subschema i |
-| ("length", low, high), ("not pattern", p), ("not format", f) | strings |
+| ("length", low, high), ("pattern", p), ("not pattern", p), ("not format", f) | strings |
 | ("above", bound, strict), ("below", bound, strict), ("not multiple", q) | numbers |
 | ("absent", name), ("has", name, variable) | objects without the member; with it, its value in the variable |
 | ("members", low, high) | objects with so many members |

@@ -6,12 +6,13 @@ possible only with some keywords; where one of those occurs, everything reachabl
 
 from __future__ import annotations
 
-from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
+from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.demands import FreeSome
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import Items
-from constrain.grammars.json_schema.members import Members, Variant, as_names
-from constrain.grammars.json_schema.normal import NormalForm, Variable
+from constrain.grammars.json_schema.members import Members, as_names
+from constrain.grammars.json_schema.normal import Has, NormalForm, Variable
 from constrain.grammars.json_schema.texts import is_combined, texts_of
 
 MAX_VARIABLES = 5_000
@@ -69,15 +70,6 @@ def _asks_of_strings(members: list[Subschema]) -> bool:
     return languages > 0 and languages + bounds > 1
 
 
-def _check_room(forms: NormalForm, variable: Variable, variant: Variant) -> None:
-    """Members that are demanded without a name need room for any others, or leave none."""
-    a = variant.alternative
-    if variant.some and a.maximum is not None and a.maximum > len(a.required) + len(variant.some):
-        raise UnsupportedSchemaError(
-            forms.pointer(variable), "maxProperties", "cannot be enforced beside a demand for some further member"
-        )
-
-
 def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
     """The variables of all members and items, the whole variable brought to normal form on the way."""
     out: set[Variable] = set()
@@ -92,13 +84,19 @@ def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
     if alternatives:
         members = Members(forms, alternatives)
         for alternative in alternatives:
-            for variant in members.variants(alternative):
-                _check_room(forms, variable, variant)
-                found = [forms.member(variant.alternative, name) for name in members.names]
-                free = {c.members: members.free_value(variant.alternative, c.members) for c in members.free}
-                out.update(part for part in (*found, *free.values()) if part is not None)
-                for some in variant.some:
-                    out.update(base | some.value for c in some.classes if (base := free[c]) is not None)
+            values = {n: part for n in members.names if (part := forms.member(alternative, n)) is not None}
+            free = {}
+            for c in members.free:
+                part = members.free_value(alternative, c.members)
+                if part is not None:
+                    free[c.members] = part
+            out.update((*values.values(), *free.values()))
+            for clause in members.clauses(alternative, values, free, lambda _: True) or ():
+                for o in clause:
+                    if isinstance(o, Has):
+                        out.add(values[o.name] | o.value)
+                    elif isinstance(o, FreeSome):
+                        out.update(free[c] | o.value for c in o.classes)
     arrays = forms.arrays(variable) if types & ir.ARRAY else ()
     # Strings that must differ are read as names are, which other arrays beside them cannot share.
     by_name = all(array.unique and as_names(forms, array) is not None for array in arrays)

@@ -11,8 +11,11 @@ search decides every branch one way or the other.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
@@ -20,11 +23,18 @@ from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, opt
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
+from constrain.grammars.regex import search_language
 
 MAX_ALTERNATIVES = 4096
 """Alternatives of one variable for one type."""
 MAX_STEPS = 20_000
 """Choices tried to find them."""
+MAX_COMPARED = 1_024
+"""Alternatives that are compared with each other."""
+MAX_TESTED = 64
+"""Values of an `enum` that are tested one by one for a quick look."""
+_LITERALS = re.compile(r"\^(?:([\w @/:;,=-]+)|\(([\w @/:;,=-]+(?:\|[\w @/:;,=-]+)*)\))\$", re.ASCII)
+"""Patterns that list texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,7 @@ class Conjunction:
         types: type atoms that remain.
         tracked: the members with an `unevaluated…` keyword.
         negated: subschemas that do not hold, told where members have `values` to be tested.
+        clauses: sets of atoms about single members of objects, or patterns of strings; of each at least one holds.
     """
 
     members: frozenset[int]
@@ -46,25 +57,106 @@ class Conjunction:
     types: int
     tracked: tuple[int, ...] = ()
     negated: frozenset[int] = frozenset()
+    clauses: frozenset[frozenset[Atom]] = frozenset()
 
 
 class _Partial:
     """What has been chosen so far."""
 
-    __slots__ = ("atoms", "groups", "holds", "tracked", "types")
+    __slots__ = ("atoms", "groups", "holds", "listed", "tracked", "types")
 
     def __init__(self, types: int) -> None:
         self.types = types
         self.holds: set[int] = set()  # signed
         self.atoms: set[Atom] = set()
         self.groups: list[list[Option]] = []
+        self.listed: frozenset[object] | None = None  # identities of the values that remain, where they are listed
         self.tracked: set[int] = set()  # subschemas of which it will matter which of their branches hold
 
     def copy(self) -> _Partial:
         other = _Partial(self.types)
         other.holds, other.atoms, other.groups = self.holds.copy(), self.atoms.copy(), self.groups.copy()
-        other.tracked = self.tracked.copy()
+        other.tracked, other.listed = self.tracked.copy(), self.listed
         return other
+
+
+class _Known:
+    """What a partial choice says of objects' members, to tell options that are met and those that cannot be."""
+
+    def __init__(self, expansion: Expansion, subschemas: list[Subschema], partial: _Partial) -> None:
+        self._expansion, self._partial = expansion, partial
+        self._holds = [i for i in partial.holds if i >= 0]
+        self._about_objects = partial.types == ir.OBJECT
+        self._values: dict[str, frozenset[int]] = {}
+        self._present: set[str] = set()
+        if self._about_objects and partial.groups:
+            self._present = {r for i in self._holds for r in subschemas[i].required}
+            self._present |= {cast(str, a[1]) for a in partial.atoms if a[0] == "has"}
+
+    def left(self, group: list[Option]) -> list[Option] | None:
+        """The options of a group that remain, reduced to what they add; None where one adds nothing."""
+        partial = self._partial
+        out: dict[Option, None] = {}
+        for o in group:
+            if not self._expansion.possible(partial, o):
+                continue
+            if o[0] <= partial.holds and o[1] <= partial.atoms:
+                return None
+            if self._about_objects and o[1]:
+                atoms = self._reduced(o[1])
+                if atoms is None:
+                    continue
+                if not atoms and o[0] <= partial.holds:
+                    return None
+                o = o[0], atoms
+            out[o] = None
+        return list(out)
+
+    def _reduced(self, atoms: frozenset[Atom]) -> frozenset[Atom] | None:
+        """Atoms without what is known to hold; None where one cannot."""
+        out: set[Atom] = set()
+        for atom in atoms:
+            if atom[0] == "absent":
+                name = cast(str, atom[1])
+                if name in self._present:
+                    return None
+                if atom not in self._partial.atoms and not self._expansion.plainly_empty(self._value(name)):
+                    out.add(atom)
+            elif atom[0] == "has":
+                name = cast(str, atom[1])
+                known = self._value(name)
+                added = frozenset().union(*map(self._expansion.closure, cast("frozenset[int]", atom[2])))
+                if ("absent", name) in self._partial.atoms or self._expansion.plainly_empty(known | added):
+                    return None
+                left = [i for i in added if i not in known and not self._is_implied(known, i)]
+                if left or name not in self._present:
+                    out.add(("has", name, frozenset(left)))
+            else:
+                out.add(atom)
+        return frozenset(out)
+
+    def _is_implied(self, known: frozenset[int], signed: int) -> bool:
+        return signed < 0 and self._expansion.plainly_empty(known | self._expansion.closure(~signed))
+
+    def _value(self, name: str) -> frozenset[int]:
+        """What the value of a member must be."""
+        found = self._values.get(name)
+        if found is None:
+            parts = [self._expansion.member_value(i, name) for i in self._holds]
+            for atom in self._partial.atoms:
+                if atom[0] == "has" and atom[1] == name:
+                    parts += map(self._expansion.closure, cast("frozenset[int]", atom[2]))
+            found = self._values[name] = frozenset().union(*parts)
+        return found
+
+
+_FOLLOWED = {ir.OBJECT: ("absent", "has", "some"), ir.STRING: ("pattern", "not pattern")}
+"""Atoms of which alternatives keep disjunctions, by type."""
+
+
+def _is_simple(o: Option, types: int) -> bool:
+    """Whether an option is one atom, about one member of an object or one pattern of a string."""
+    return not o[0] and len(o[1]) == 1 and next(iter(o[1]))[0] in _FOLLOWED.get(types, ())
 
 
 class Expansion:
@@ -77,8 +169,12 @@ class Expansion:
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
         self._options: dict[tuple[int, int], list[Option]] = {}
+        self._any_of: dict[tuple[int, int], list[list[Option]]] = {}
         self._disjoint: dict[tuple[int, int, int], bool] = {}
-        self._tracking: dict[int, bool] = {}
+        self._member_values: dict[tuple[int, str], frozenset[int]] = {}
+        self._empty: dict[frozenset[int], bool] = {}
+        self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
+        self._marks = any(self._tracks(i) for i in range(len(subschemas)))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
 
@@ -125,6 +221,17 @@ class Expansion:
         self._subschemas.append(s)
         return len(self._subschemas) - 1
 
+    def _listed_identities(self, index: int, types: int) -> frozenset[object] | None:
+        """What tells apart the values that a subschema lists; None where it lists none."""
+        s = self._subschemas[index]
+        if s.values is None and (types != ir.STRING or s.pattern is None):
+            return None
+        key = index, types
+        if key not in self._identities:
+            values = self._listed(index, types)
+            self._identities[key] = None if values is None else frozenset(map(identity, values))
+        return self._identities[key]
+
     def types(self, index: int) -> int:
         """The type atoms that a subschema admits by `type` and by its values."""
         found = self._types.get(index)
@@ -153,9 +260,7 @@ class Expansion:
             if len(found) > MAX_ALTERNATIVES or steps > MAX_STEPS:
                 raise self._too_many(variable)
         out = list(found)
-        if 1 < len(out) <= 256:  # an alternative that implies another one adds nothing
-            out = [a for a in out if not any(_implies(a, b) for b in out if b is not a)]
-        return out
+        return _without_implied(out) if 1 < len(out) <= MAX_COMPARED else out
 
     def _too_many(self, variable: frozenset[int]) -> ResourceLimitError:
         def applicators(i: int) -> int:
@@ -173,18 +278,24 @@ class Expansion:
 
     def _search(self, partial: _Partial) -> Iterator[Conjunction | None]:
         while True:
+            known = _Known(self, self._subschemas, partial)
             best: list[Option] | None = None
+            least = 1 << 30
             remaining: list[list[Option]] = []
             for group in partial.groups:
-                options = [o for o in group if self._possible(partial, o)]
+                options = known.left(group)
+                if options is None:
+                    continue
                 if not options:
                     yield None
                     return
-                if any(o[0] <= partial.holds and o[1] <= partial.atoms for o in options):
-                    continue
                 remaining.append(options)
-                if best is None or len(options) < len(best):
-                    best = options
+                simple = sum(_is_simple(o, partial.types) for o in options)
+                width = len(options) - simple + (simple > 0)
+                if len(options) == simple > 1:  # left to be followed while the object is read
+                    continue
+                if width < least:
+                    best, least = options, width
             partial.groups = remaining
             if best is None:
                 break
@@ -194,6 +305,12 @@ class Expansion:
                     yield None
                     return
                 continue
+            simple_ones = [o for o in best if _is_simple(o, partial.types)]
+            if len(simple_ones) > 1:
+                branch = partial.copy()
+                branch.groups.append(simple_ones)
+                yield from self._search(branch)
+                best = [o for o in best if o not in simple_ones]
             for choice in best:
                 branch = partial.copy()
                 if self._add_option(branch, choice):
@@ -205,7 +322,7 @@ class Expansion:
 
     def _conjunction(self, partial: _Partial) -> Conjunction:
         members = frozenset(i for i in partial.holds if i >= 0)
-        excluded = frozenset(a[1] for a in partial.atoms if a[0] == "not in")
+        excluded = frozenset(cast(int, a[1]) for a in partial.atoms if a[0] == "not in")
         atoms = frozenset(a for a in partial.atoms if a[0] not in ("not in", "types"))
         wanted = partial.types
         tracked = tuple(
@@ -220,7 +337,9 @@ class Expansion:
         negated: frozenset[int] = frozenset()
         if any(self._subschemas[i].values is not None for i in kept):  # values are tested against all that holds
             kept, negated = members, frozenset(~i for i in partial.holds if i < 0)
-        return Conjunction(kept, atoms, excluded, wanted, tracked, negated)  # type: ignore[arg-type]
+        clauses = [frozenset(a for _, atoms_ in group for a in atoms_) for group in partial.groups]
+        clauses = [c for c in clauses if not any(other < c for other in clauses)]
+        return Conjunction(kept, atoms, excluded, wanted, tracked, negated, frozenset(clauses))
 
     def _matters(self, index: int, types: int) -> bool:
         s = self._subschemas[index]
@@ -244,13 +363,17 @@ class Expansion:
 
     # ---- steps of the search -----------------------------------------------------------------------------------------
 
-    def _possible(self, partial: _Partial, choice: Option) -> bool:
+    def possible(self, partial: _Partial, choice: Option) -> bool:
         signed, atoms = choice
         if any(~i in partial.holds for i in signed):
             return False
         for i in signed:
             if i >= 0 and not self.types(i) & partial.types:
                 return False
+            if i >= 0 and partial.listed is not None:
+                listed = self._listed_identities(i, partial.types)
+                if listed is not None and partial.listed.isdisjoint(listed):
+                    return False
         for atom in atoms:
             if atom[0] == "absent":
                 if any(atom[1] in self._subschemas[i].required for i in partial.holds if i >= 0):
@@ -265,7 +388,7 @@ class Expansion:
         return True
 
     def _add_option(self, partial: _Partial, choice: Option) -> bool:
-        if not self._possible(partial, choice):
+        if not self.possible(partial, choice):
             return False
         for atom in choice[1]:
             partial.atoms.add(atom)
@@ -292,13 +415,18 @@ class Expansion:
         if not partial.types:
             return False
         partial.holds.add(signed)
+        known = self._listed_identities(signed, partial.types)
+        if known is not None:
+            partial.listed = known if partial.listed is None else partial.listed & known
+            if not partial.listed:
+                return False
         if s.required and any(("absent", r) in partial.atoms for r in s.required):
             return False
         tracking = tracking or self._tracks(signed) or signed in partial.tracked
         for i in sorted(self.closure(signed) - {signed}) if s.all_of else ():
             if not self._add_signed(partial, i, tracking):
                 return False
-        self._add_groups(partial, s, tracking)
+        self._add_groups(partial, signed, tracking)
         return all(self._add_all(partial, ~i) for i in s.none_of)
 
     def _add_all(self, partial: _Partial, signed: int) -> bool:
@@ -307,37 +435,85 @@ class Expansion:
             return False
         return all(self._add_signed(partial, i, False) for i in sorted(closure))
 
-    def _add_groups(self, partial: _Partial, s: Subschema, tracking: bool) -> None:
-        groups = partial.groups
-        for group in s.any_of:
-            self._add_group(groups, [option(b) for b in group])
+    def _any_of_groups(self, index: int, types: int) -> list[list[Option]]:
+        key = (index, types)
+        found = self._any_of.get(key)
+        if found is None:
+            found = self._any_of[key] = []
+            for group in self._subschemas[index].any_of:
+                self._add_group(found, [option(b) for b in group], types)
+        return found
+
+    def _add_groups(self, partial: _Partial, signed: int, tracking: bool) -> None:
+        s = self._subschemas[signed]
+        groups, types = partial.groups, partial.types
+        if s.any_of:
+            groups += self._any_of_groups(signed, types)
         for group in s.one_of:
-            self._add_group(groups, self._exactly_one(group, partial.types))
+            self._add_group(groups, self._exactly_one(group, types), types)
         for test, then, otherwise in s.conditions:
             if then is otherwise is None and not tracking:
                 continue
-            self._add_group(groups, [option(test, *_given(then)), option(~test, *_given(otherwise))])
+            self._add_group(groups, [option(test, *_given(then)), option(~test, *_given(otherwise))], types)
         if partial.types & ir.OBJECT:
             for name, others in s.dependent_required.items():
                 for other in others:
                     has: Option = option(atoms=(("has", other, frozenset()),))
-                    self._add_group(groups, [option(atoms=(("absent", name),)), has])
+                    self._add_group(groups, [option(atoms=(("absent", name),)), has], types)
             for name, i in s.dependent_schemas.items():
-                self._add_group(
-                    groups, [option(atoms=(("absent", name),)), option(i, atoms=(("has", name, frozenset()),))]
-                )
+                closed = self.closure(i)
+                inlined = self._inlined(next(iter(closed)), types) if len(closed) == 1 and not tracking else []
+                applied = inlined or [option(i, atoms=(("has", name, frozenset()),))]
+                self._add_group(groups, [option(atoms=(("absent", name),)), *applied], types)
         if tracking:
             branches = [b for group in (*s.any_of, *s.one_of) for b in group] + [c[0] for c in s.conditions]
             for b in branches:
-                self._add_group(groups, [option(b), option(~b)])
+                self._add_group(groups, [option(b), option(~b)], 0)  # it is to be known which
             parts = (
                 branches + [i for c in s.conditions for i in c[1:] if i is not None] + [*s.dependent_schemas.values()]
             )
             for b in parts:
                 partial.tracked |= self.closure(b)
 
-    def _add_group(self, groups: list[list[Option]], options: list[Option]) -> None:
-        """Add a group, its signed subschemas replaced by their closures and impossible options left out."""
+    def _inlined(self, signed: int, types: int) -> list[Option]:
+        """The ways in which a value meets a signed subschema, where they are simple; none otherwise."""
+        if types not in _FOLLOWED:
+            return []
+        if signed < 0:
+            return self._failures(~signed, types)
+        s = self._subschemas[signed]
+        if not s.types & types or s.values is not None:
+            return []
+        if len(s.any_of) == 1 and not self._marks and s == Subschema(s.pointer, s.types, any_of=s.any_of):
+            return self._all_inlined([self.closure(b) for b in s.any_of[0]], types)
+        if len(s.none_of) == 1 and s == Subschema(s.pointer, s.types, none_of=s.none_of):
+            return self._all_inlined([self.closure(~s.none_of[0])], types)
+        if types == ir.STRING:
+            if s.pattern is not None and s == Subschema(s.pointer, s.types, pattern=s.pattern):
+                return [option(atoms=(("pattern", s.pattern),))]
+            return []
+        if len(s.required) == 1 and s == Subschema(s.pointer, types=s.types, required=s.required):
+            return [option(atoms=(("has", s.required[0], frozenset()),))]
+        if len(s.properties) == 1 and not self._marks and s == Subschema(s.pointer, s.types, properties=s.properties):
+            ((name, i),) = s.properties.items()
+            return [option(atoms=(("absent", name),)), option(atoms=(("has", name, frozenset((i,))),))]
+        return []
+
+    def _all_inlined(self, ways: list[frozenset[int]], types: int) -> list[Option]:
+        """The simple ways to meet one of these sets of signed subschemas; none if there are others."""
+        out: list[Option] = []
+        for signed in ways:
+            options = self._inlined(next(iter(signed)), types) if len(signed) == 1 else []
+            if not options or not all(_is_simple(o, types) for o in options):
+                return []
+            out += options
+        return out
+
+    def _add_group(self, groups: list[list[Option]], options: list[Option], types: int) -> None:
+        """Add a group, its signed subschemas replaced by their closures and impossible options left out.
+
+        `types` are those of the values that it is about.
+        """
         out: dict[Option, None] = {}
         for signed, atoms in options:
             closed: set[int] = set()
@@ -347,7 +523,8 @@ class Expansion:
                     possible = False
                 closed |= self.closure(i)
             if possible and not any(~i in closed for i in closed):
-                out[frozenset(closed), atoms] = None
+                inlined = self._inlined(next(iter(closed)), types) if len(closed) == 1 and not atoms else []
+                out.update(dict.fromkeys(inlined or [(frozenset(closed), atoms)]))
         if ALWAYS not in out:
             groups.append(list(out))
 
@@ -375,9 +552,87 @@ class Expansion:
         found = self._options.get(key)
         if found is None:
             groups: list[list[Option]] = []
-            self._add_group(groups, duals(index, self._subschemas[index], types, self.literal))
+            self._add_group(groups, self._duals(index, types), types)
             found = self._options[key] = groups[0] if groups else [ALWAYS]
         return found
+
+    def _duals(self, index: int, types: int) -> list[Option]:
+        """The ways to fail under a subschema; two branches that are plainly disjoint do not hold together."""
+        out = []
+        for o in duals(index, self._subschemas[index], types, self.literal):
+            if len(o[0]) == 2 and not o[1]:
+                first, second = sorted(o[0])
+                if first >= 0 and self._are_disjoint(first, second, types):
+                    continue
+            out.append(o)
+        return out
+
+    # ---- what is known ---------------------------------------------------------------------------------------------
+
+    def member_value(self, index: int, name: str) -> frozenset[int]:
+        """What a subschema says of the value of a member of that name."""
+        key = (index, name)
+        found = self._member_values.get(key)
+        if found is None:
+            s = self._subschemas[index]
+            data = name.encode("utf-8", "surrogatepass")
+            asked = [i for p, i in s.pattern_properties if search_language(p).matches(data)]
+            if name in s.properties:
+                asked.append(s.properties[name])
+            elif not asked and s.additional is not None:
+                asked.append(s.additional)
+            found = self._member_values[key] = frozenset().union(*map(self.closure, asked))
+        return found
+
+    def plainly_empty(self, signed: frozenset[int]) -> bool:
+        """Whether no value can have all these signed subschemas hold, as far as a quick look tells."""
+        found = self._empty.get(signed)
+        if found is None:
+            self._empty[signed] = False  # where it depends on itself
+            found = self._empty[signed] = self._looks_empty(signed)
+        return found
+
+    def _looks_empty(self, signed: frozenset[int]) -> bool:
+        types = ir.ANY_TYPE
+        for i in signed:
+            if ~i in signed:
+                return True
+            s = self._subschemas[i if i >= 0 else ~i]
+            if i >= 0:
+                types &= self.types(i)
+            elif says_nothing(s) and not s.all_of:
+                return True
+            elif s == Subschema(s.pointer, types=s.types, integral_fraction=s.integral_fraction):
+                types &= ~s.types if s.integral_fraction else ~(s.types & ~ir.NUMBER)
+        if not types:
+            return True
+        finite = [values for i in signed if i >= 0 and (values := self._listed(i, types)) is not None]
+        if finite:
+            values = min(finite, key=len)
+            return len(values) <= MAX_TESTED and not any(
+                type_of(v) & types and all(self._may_hold(i, v) for i in signed) for v in values
+            )
+        positive = [i for i in signed if i >= 0]
+        return len(positive) > 1 and any(
+            self._disjoint_sets(frozenset((a,)), frozenset((b,)), types, 2)
+            for k, a in enumerate(positive)
+            for b in positive[k + 1 :]
+        )
+
+    def _may_hold(self, signed: int, value: object) -> bool:
+        """Whether a value can be valid under a signed subschema, decided by its own plain assertions where possible."""
+        index = signed if signed >= 0 else ~signed
+        s = self._subschemas[index]
+        if not s.types & type_of(value):
+            return signed < 0
+        if s.values is not None and not any(identity(v) == identity(value) for v in s.values):
+            return signed < 0
+        if signed < 0:
+            plain = Subschema(s.pointer, types=s.types, values=s.values, integral_fraction=s.integral_fraction)
+            return not s.integral_fraction or s != plain
+        if isinstance(value, str) and s.pattern is not None:
+            return search_language(s.pattern).matches(value.encode("utf-8", "surrogatepass"))
+        return True
 
     # ---- disjointness ------------------------------------------------------------------------------------------------
 
@@ -395,7 +650,7 @@ class Expansion:
             mask &= self.types(i)
         if not mask:
             return True
-        first, second = self._finite(a), self._finite(b)
+        first, second = self._finite(a, mask), self._finite(b, mask)
         if first is not None and second is not None:
             return first.isdisjoint(second)
         if mask != ir.OBJECT or depth == 0:
@@ -410,12 +665,20 @@ class Expansion:
                 return True
         return False
 
-    def _finite(self, members: frozenset[int]) -> frozenset[object] | None:
+    def _finite(self, members: frozenset[int], types: int) -> frozenset[object] | None:
         for i in members:
-            values = self._subschemas[i].values
-            if values is not None:
-                return frozenset(map(identity, values))
+            listed = self._listed_identities(i, types)
+            if listed is not None:
+                return listed
         return None
+
+    def _listed(self, index: int, types: int) -> list[object] | None:
+        """The values of these types that a subschema lists, by `enum`, `const` or a pattern of literal texts."""
+        s = self._subschemas[index]
+        if s.values is not None or types != ir.STRING or s.pattern is None:
+            return s.values
+        found = _LITERALS.fullmatch(s.pattern)
+        return None if found is None else [*(found[1] or found[2]).split("|")]
 
     def _forbids(self, members: list[Subschema], name: str) -> bool:
         """Whether an object with this member is plainly invalid under one of the members."""
@@ -478,6 +741,23 @@ def _given(index: int | None) -> tuple[int, ...]:
     return () if index is None else (index,)
 
 
+def _without_implied(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """Without those that imply another one, which add nothing.
+
+    What implies a conjunction shares all that it says, so it is looked for where the rarest of that is said.
+    """
+    said = [(*c.members, *c.atoms, *(("clause", clause) for clause in c.clauses)) for c in conjunctions]
+    frequency = Counter(part for parts in said for part in parts)
+    by_rarest: dict[object, list[Conjunction]] = {}
+    for c, parts in zip(conjunctions, said, strict=True):
+        by_rarest.setdefault(min(parts, key=frequency.__getitem__, default=None), []).append(c)
+    return [
+        c
+        for c, parts in zip(conjunctions, said, strict=True)
+        if not any(_implies(c, other) for part in (None, *parts) for other in by_rarest.get(part, ()))
+    ]
+
+
 def _implies(a: Conjunction, b: Conjunction) -> bool:
     """Whether conjunction `a` only adds to what `b` demands."""
     return (
@@ -486,6 +766,7 @@ def _implies(a: Conjunction, b: Conjunction) -> bool:
         and b.atoms <= a.atoms
         and b.excluded <= a.excluded
         and b.negated <= a.negated
+        and b.clauses <= a.clauses
         and not b.tracked
         and not a.tracked
         and a != b

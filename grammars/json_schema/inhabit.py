@@ -10,21 +10,34 @@ knows a bound on its distance to the end.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from heapq import nsmallest
+from dataclasses import dataclass
 
 from constrain.grammars.errors import ResourceLimitError, UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.demands import Clause, Room, cheapest
 from constrain.grammars.json_schema.items import Items
-from constrain.grammars.json_schema.members import Members, Variant, as_names
-from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, NormalForm, StringAlternative, Variable
+from constrain.grammars.json_schema.members import Members, as_names
+from constrain.grammars.json_schema.normal import (
+    ANYTHING,
+    ArrayAlternative,
+    Lacks,
+    NormalForm,
+    ObjectAlternative,
+    StringAlternative,
+    Variable,
+)
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
 from constrain.grammars.json_schema.texts import texts_of
+from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.number_constraint import NumberConstraint
+from constrain.grammars.languages.text import FREE_TEXT
 
 INFINITE = math.inf
+MAX_NAMES = 500
+"""Beginnings of names looked at to find one that is not declared."""
 Cost = Callable[[Variable], float]
 
 
@@ -50,6 +63,18 @@ def key_bytes(name: str, spelling: Spelling) -> int:
     return 2 + sum(spelling[b] for b in name.encode("utf-8", "surrogatepass"))
 
 
+@dataclass(slots=True)
+class _Parts:
+    """What an object alternative, which is kept with it, asks of its members."""
+
+    alternative: ObjectAlternative
+    members: Members
+    declared: dict[str, Variable]
+    free: dict[frozenset[int], Variable]
+    lengths: dict[frozenset[int], int]  # of the shortest name of each class, in bytes
+    clauses: tuple[Clause, ...] | None
+
+
 class Inhabitation:
     """Shortest texts of the variables of one document, computed on demand and kept."""
 
@@ -57,48 +82,86 @@ class Inhabitation:
         self._forms = forms
         self.spelling = spelling
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
-        self._quick: dict[Variable, bool] = {ANYTHING: True}
-        self._settled: dict[Variable, list[tuple[Members, Variant]]] = {}
+        self._quick: dict[Variable, float] = {ANYTHING: 0}  # 0: it has a value, infinite: none
+        self._lacking: dict[Variable, set[Variable]] = {}  # of variables without a value, the parts that have none
+        self._new_names: dict[tuple[int, frozenset[int]], tuple[Members, int]] = {}  # bytes of the shortest one
+        self._parts: dict[int, _Parts] = {}  # by address of the alternative
 
     def shortest(self, variable: Variable) -> float:
         """Bytes of the shortest text of the variable; infinite when it has no value."""
         found = self._shortest.get(variable)
-        if found is not None:
-            return found
-        # All variables that the answer can depend on.
-        needs: dict[Variable, set[Variable]] = {}
-        todo = [variable]
-        while todo:
-            v = todo.pop()
-            if v in needs or v in self._shortest:
-                continue
-            needs[v] = self._must_contain(v)
-            todo.extend(needs[v])
-        estimate: dict[Variable, float] = dict.fromkeys(needs, INFINITE)
-        users: dict[Variable, list[Variable]] = {}
-        for v, parts in needs.items():
-            for part in parts:
-                users.setdefault(part, []).append(v)
-        pending = dict.fromkeys(needs)
-        while pending:
-            v, _ = pending.popitem()
-            better = self._evaluate(v, estimate)
-            if better < estimate[v]:
-                estimate[v] = better
-                pending.update(dict.fromkeys(users.get(v, ())))
-        self._shortest.update(estimate)
-        return self._shortest[variable]
+        if found is None:
+            self._shortest.update(self._relax(variable, self._shortest, any_value=False))
+            found = self._shortest[variable]
+        return found
 
     def inhabited(self, variable: Variable) -> bool:
         """Whether the variable has a value, by the cheapest sufficient look."""
         found = self._quick.get(variable)
         if found is None:
-            found = self._obviously(variable) or self.shortest(variable) < INFINITE
-            self._quick[variable] = found
-        return found
+            found = self._quick[variable] = 0 if self._obviously(variable) else self._exists(variable)
+        return found == 0
 
-    def _obviously(self, variable: Variable) -> bool:
-        """Whether one of the simple types plainly has a value, without looking at languages."""
+    def _exists(self, variable: Variable) -> float:
+        estimate = self._relax(variable, self._quick, any_value=True)
+        has_value = estimate[variable] == 0
+        # Where there is a value it was not looked further, so what is infinite then may not be settled.
+        self._quick.update((v, cost) for v, cost in estimate.items() if cost == 0 or not has_value)
+        return estimate[variable]
+
+    def _relax(self, variable: Variable, known: dict[Variable, float], *, any_value: bool) -> dict[Variable, float]:
+        """Costs of a variable and all that they depend on, from infinity downwards.
+
+        With `any_value` every value costs nothing, and the search ends once the variable has one.
+        """
+        forms = self._forms
+        estimate: dict[Variable, float] = {}
+        users: dict[Variable, set[Variable]] = {}
+        pending: deque[Variable] = deque()
+        waiting: set[Variable] = set()
+
+        def meet(v: Variable) -> None:
+            """Estimate a variable by what needs no other one; what is left to look at waits."""
+            if any_value:
+                estimate[v] = 0 if self._obviously(v) or self._scalar_cost(v, True) < INFINITE else INFINITE
+            else:
+                estimate[v] = self._scalar_cost(v, False)
+            if forms.types(v) & (ir.OBJECT | ir.ARRAY) and not (any_value and estimate[v] == 0):
+                pending.append(v)
+                waiting.add(v)
+
+        meet(variable)
+        while pending:
+            v = pending.pop()
+            waiting.discard(v)
+
+            def cost(part: Variable, user: Variable = v) -> float:
+                found = known.get(part)
+                if found is not None:
+                    return found
+                users.setdefault(part, set()).add(user)
+                if part not in estimate:
+                    meet(part)
+                return estimate[part]
+
+            better = self._container_cost(v, cost, any_value)
+            if any_value and better < INFINITE:
+                better = 0
+            if better < estimate[v]:
+                estimate[v] = better
+                if any_value and v == variable:
+                    return estimate
+                again = [u for u in users.get(v, ()) if u not in waiting]
+                pending.extendleft(again)  # after the parts that are yet to be looked at
+                waiting.update(again)
+        for part, asking in users.items():
+            for v in asking if estimate[part] == INFINITE else ():
+                if estimate[v] == INFINITE:
+                    self._lacking.setdefault(v, set()).add(part)
+        return estimate
+
+    def _obviously(self, variable: Variable, depth: int = 3) -> bool:
+        """Whether a simple value plainly is valid, without looking at languages."""
         forms = self._forms
         types = forms.types(variable)
         if types & ir.STRING:
@@ -107,8 +170,24 @@ class Inhabitation:
                     return True
         if types & (ir.NULL | ir.BOOLEAN):
             atoms = forms.atoms(variable)
-            return atoms.null or bool(atoms.booleans)
-        return False
+            if atoms.null or atoms.booleans:
+                return True
+        if types & ir.ARRAY and any(a.minimum == 0 and not a.contains for a in forms.arrays(variable)):
+            return True
+        return bool(types & ir.OBJECT) and any(self._plainly_written(o, depth) for o in forms.objects(variable))
+
+    def _plainly_written(self, o: ObjectAlternative, depth: int) -> bool:
+        """Whether an object of just the required members plainly is valid."""
+        if o.minimum > len(o.required) or (o.required and depth == 0):
+            return False
+        for clause in o.clauses:
+            if not any(isinstance(demand, Lacks) and demand.name not in o.required for demand in clause):
+                return False
+        for name in o.required:
+            part = self._forms.member(o, name)
+            if part is None or not (self._quick.get(part) == 0 or self._obviously(part, depth - 1)):
+                return False
+        return True
 
     def required_length(self, alternative: ArrayAlternative) -> int:
         """The largest number of items the array can have before an uninhabited position, or its maximum."""
@@ -122,45 +201,8 @@ class Inhabitation:
             return length if alternative.maximum is None else min(length, alternative.maximum)
         return 1 << 60 if alternative.maximum is None else alternative.maximum
 
-    def _must_contain(self, variable: Variable) -> set[Variable]:
-        parts: set[Variable] = set()
-        types = self._forms.types(variable)
-        if types & ir.OBJECT:
-            for members, v in self._variants(variable):
-                o = v.alternative
-                parts.update(p for p in (self._forms.member(o, r) for r in o.required) if p is not None)
-                for some in v.some:
-                    for c in some.classes:
-                        base = members.free_value(o, c)
-                        if base is not None:
-                            parts.add(base | some.value)
-                if o.minimum > len(o.required):
-                    parts.update(p for p in (self._forms.member(o, n) for n in members.names) if p is not None)
-                    parts.update(p for p in (members.free_value(o, c.members) for c in members.free) if p is not None)
-        if types & ir.ARRAY:
-            for a in self._forms.arrays(variable):
-                if a.contains or (a.unique and as_names(self._forms, a) is None):
-                    parts.update(Items(self._forms, a).parts())
-                parts.update(a.prefix[: a.minimum])
-                if a.minimum > len(a.prefix) and a.items is not None:
-                    parts.add(a.items)
-        return parts
-
-    def _variants(self, variable: Variable) -> list[tuple[Members, Variant]]:
-        found = self._settled.get(variable)
-        if found is None:
-            found = []
-            for a in self._forms.objects(variable):
-                members = Members(self._forms, [a])
-                found += [(members, v) for v in members.variants(a)]
-            self._settled[variable] = found
-        return found
-
-    def _evaluate(self, variable: Variable, estimate: dict[Variable, float]) -> float:
-        def cost(part: Variable) -> float:
-            known = self._shortest.get(part)
-            return estimate.get(part, INFINITE) if known is None else known
-
+    def _scalar_cost(self, variable: Variable, any_value: bool) -> float:
+        """Bytes of the shortest value that is no container, or of the first that is found."""
         best = INFINITE
         forms = self._forms
         types = forms.types(variable)
@@ -172,7 +214,7 @@ class Inhabitation:
                 best = min(best, 4 if b else 5)
             for number in atoms.numbers:
                 best = min(best, number_bytes(number))
-        if types & ir.STRING:
+        if types & ir.STRING and not (any_value and best < INFINITE):
             for s in forms.strings(variable):
                 try:
                     texts = texts_of(s)
@@ -180,65 +222,103 @@ class Inhabitation:
                     place = error.pointer or forms.pointer(variable)
                     raise ResourceLimitError(place, error.keyword, error.reason, error.limit) from None
                 best = min(best, 2 + text_distance(texts.language, None, texts.low, texts.high, self.spelling))
-        if types & ir.OBJECT:
-            for members, v in self._variants(variable):
-                best = min(best, self._object_cost(members, v, cost))
-        if types & ir.ARRAY:
-            for a in forms.arrays(variable):
-                best = min(best, self._array_cost(a, cost))
+                if any_value and best < INFINITE:
+                    return best
         return best
 
-    def _object_cost(self, members: Members, variant: Variant, cost: Cost) -> float:
-        o = variant.alternative
-        count = len(o.required) + len(variant.some)
-        if o.maximum is not None and o.maximum < max(o.minimum, count):
+    def _container_cost(self, variable: Variable, cost: Cost, any_value: bool) -> float:
+        """Cost of the cheapest array or object, or of the first that is found."""
+        best = INFINITE
+        forms = self._forms
+        types = forms.types(variable)
+        if types & ir.ARRAY:
+            for a in forms.arrays(variable):
+                best = min(best, self._array_cost(a, cost, any_value))
+                if any_value and best < INFINITE:
+                    return best
+        if types & ir.OBJECT and not (any_value and best < INFINITE):
+            for o in forms.objects(variable):
+                best = min(best, self._object_cost(o, cost, any_value))
+                if any_value and best < INFINITE:
+                    return best
+        return best
+
+    def _object_cost(self, o: ObjectAlternative, cost: Cost, any_value: bool, *, as_items: bool = False) -> float:
+        """Bytes of the shortest object; with `as_items`, of the array whose items are the names."""
+        if o.maximum is not None and o.maximum < o.minimum:
             return INFINITE
-        total = 2.0
-        for name in o.required:
-            part = self._forms.member(o, name)
-            if part is None:
-                return INFINITE
-            total += key_bytes(name, self.spelling) + 1 + cost(part)
-        free = {}
-        for c in members.free:
+        parts = self._parts.get(id(o))
+        if parts is None:
+            parts = self._parts[id(o)] = self._new_parts(o)
+        if parts.clauses is None:
+            return INFINITE
+        room = Room(
+            parts.declared,
+            parts.free,
+            o.required,
+            o.minimum,
+            o.maximum,
+            (lambda _: 0) if as_items else lambda part: 1 + cost(part),
+            lambda name: key_bytes(name, self.spelling),
+            lambda c, k: 2 + self.free_lengths(parts.members, c, parts.lengths[c], k + 1)[k],
+        )
+        total = cheapest(room, parts.clauses, any_plan=any_value)
+        return 2 + max(0.0, total - 1)
+
+    def _new_parts(self, o: ObjectAlternative) -> _Parts:
+        members = Members(self._forms, [o])
+        bare = not o.clauses and o.minimum <= len(o.required)  # nothing but what is required matters
+        names = o.required if bare else members.names
+        declared = {n: part for n in names if (part := self._forms.member(o, n)) is not None}
+        parts = _Parts(o, members, declared, {}, {}, ())
+        for c in () if bare else members.free:
             value = members.free_value(o, c.members)
             if value is not None:
-                free[c.members] = (c.shortest, value)
-        for k, some in enumerate(variant.some):
-            total += min(
-                (
-                    self.free_lengths(members, shortest, k + 1)[k] + 3 + cost(value | some.value)
-                    for c, (shortest, value) in free.items()
-                    if c in some.classes
-                ),
-                default=INFINITE,
-            )
-        extra = o.minimum - count
-        if extra > 0:
-            options = []
-            for name in members.names:
-                part = None if name in o.required else self._forms.member(o, name)
-                if part is not None:
-                    options.append(key_bytes(name, self.spelling) + 1 + cost(part))
-            for shortest, value in free.values():
-                lengths = self.free_lengths(members, shortest, len(variant.some) + extra)[len(variant.some) :]
-                options += [n + 3 + cost(value) for n in lengths]
-            chosen = [c for c in nsmallest(extra, options) if c < INFINITE]
-            if len(chosen) < extra:
-                return INFINITE
-            total += sum(chosen)
-        return total + max(0, max(o.minimum, count) - 1)
+                parts.free[c.members], parts.lengths[c.members] = value, c.shortest
+        parts.clauses = members.clauses(o, declared, parts.free, lambda _: True) if o.clauses else ()
+        return parts
 
-    def free_lengths(self, members: Members, shortest: int, count: int) -> list[int]:
+    def free_lengths(self, members: Members, key_class: frozenset[int], shortest: int, count: int) -> list[int]:
         """Bytes that suffice for each of `count` different free names of a class."""
         if not members.components:
             return free_names((n.encode() for n in members.names), count, self.spelling)
-        return [shortest + 2 * i for i in range(count)]
+        key = (id(members), key_class)
+        if key not in self._new_names:
+            first = shortest
+            declared = [data for n in members.names if len(data := n.encode()) == shortest]
+            if any(_class_of(members.languages, data) == key_class for data in declared):
+                first = self._new_name(members, key_class, shortest)
+            self._new_names[key] = members, first
+        first = self._new_names[key][1]
+        return [first + 2 * i for i in range(count)]
 
-    def _array_cost(self, a: ArrayAlternative, cost: Cost) -> float:
+    def _new_name(self, members: Members, key_class: frozenset[int], shortest: int) -> int:
+        """Bytes of a name of a class that is not declared, by a bounded search."""
+        taken = {n.encode() for n in members.names}
+        languages = (FREE_TEXT, *members.languages)
+        queue = deque([(tuple(language.start for language in languages), b"")])
+        for _ in range(MAX_NAMES):
+            if not queue:
+                break
+            state, text = queue.popleft()
+            accepted = frozenset(
+                i for i, (g, q) in enumerate(zip(languages[1:], state[1:], strict=True)) if q and g.accepting(q)
+            )
+            if accepted == key_class and text not in taken and FREE_TEXT.boundary(state[0]):
+                return sum(self.spelling[b] for b in text)
+            seen = set()
+            for byte in range(0x23, 0x7F):
+                to = tuple(int(g.row(q)[byte]) if q else 0 for g, q in zip(languages, state, strict=True))
+                name = text + bytes((byte,))
+                if (to not in seen or name in taken or any(t.startswith(text) for t in taken)) and byte != 0x5C:
+                    seen.add(to)
+                    queue.append((to, name))
+        return 12 * (shortest + 1 + len(taken))
+
+    def _array_cost(self, a: ArrayAlternative, cost: Cost, any_value: bool) -> float:
         names = as_names(self._forms, a) if a.unique else None
         if names is not None:
-            return self._object_cost(Members(self._forms, [names]), Variant(names, ()), cost)
+            return self._object_cost(names, cost, any_value, as_items=True)
         if a.contains or a.unique:
             return Items(self._forms, a).cost(cost)
         if a.maximum is not None and a.maximum < a.minimum:
@@ -260,13 +340,17 @@ class Inhabitation:
         seen: set[Variable] = set()
         while True:
             seen.add(variable)
-            empty = [p for p in self._must_contain(variable) if p not in seen and not self.inhabited(p)]
+            empty = [p for p in self._lacking.get(variable, ()) if p not in seen and not self.inhabited(p)]
             if len(empty) != 1:
                 break
             variable = empty[0]
         raise UnsatisfiableSchemaError(
             self._forms.pointer(variable), "", "no value is valid here, and the value cannot be left out"
         )
+
+
+def _class_of(languages: tuple[TextLanguage, ...], name: bytes) -> frozenset[int]:
+    return frozenset(i for i, language in enumerate(languages) if language.matches(name))
 
 
 def number_bytes(constraint: NumberConstraint) -> float:
@@ -277,4 +361,4 @@ def number_bytes(constraint: NumberConstraint) -> float:
 
 def _is_plain(s: StringAlternative) -> bool:
     """Whether only the number of code points of a string is bounded."""
-    return not (s.patterns or s.formats or s.not_patterns or s.not_formats or s.not_values)
+    return not (s.patterns or s.formats or s.not_patterns or s.not_formats or s.not_values or s.either)

@@ -7,15 +7,17 @@ free class that remains has more names than anyone lists, and is kept only when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import functools
+from collections.abc import Callable, Iterable, Mapping
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
-from constrain.grammars.json_schema.keys import KeyClass, key_classes
+from constrain.grammars.json_schema.demands import Clause, FreeSome, Option, without_implied
+from constrain.grammars.json_schema.keys import MAX_LISTED, KeyClass, key_classes
 from constrain.grammars.json_schema.normal import (
-    ANYTHING,
     ArrayAlternative,
+    Has,
+    Lacks,
     NormalForm,
     ObjectAlternative,
     Some,
@@ -24,29 +26,12 @@ from constrain.grammars.json_schema.normal import (
 )
 from constrain.grammars.json_schema.texts import name_language
 from constrain.grammars.languages.base import TextLanguage
+from constrain.grammars.languages.extent import few_texts
 from constrain.grammars.regex import search_language
-
-MAX_VARIANTS = 1_000
-"""Ways in which an object's demands for some member are settled."""
+from constrain.grammars.regex.utf8 import CodePointLanguage
 
 Component = str | StringAlternative
 """What classes are told apart by: a pattern to be found in the name, or an alternative for the whole name."""
-
-
-@dataclass(frozen=True, slots=True)
-class FreeSome:
-    """A demand for a member with a free name of one of these classes, its value in a variable."""
-
-    classes: frozenset[frozenset[int]]
-    value: Variable
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """An object alternative whose demands for some member are settled: by declared names, or left to free ones."""
-
-    alternative: ObjectAlternative
-    some: tuple[FreeSome, ...]
 
 
 class Members:
@@ -57,17 +42,32 @@ class Members:
         components: dict[Component, None] = {}
         names: dict[str, None] = {}
         for a in alternatives:
-            for rule in (*a.rules, *(s.rule for s in a.some if s.rule is not None)):
+            demands = [demand for clause in a.clauses for demand in clause]
+            some = [demand for demand in demands if isinstance(demand, Some)]
+            names.update((demand.name, None) for demand in demands if not isinstance(demand, Some))
+            for rule in (*a.rules, *(s.rule for s in some if s.rule is not None)):
                 names.update(dict.fromkeys(rule.properties))
                 components.update(dict.fromkeys(p for p, _ in rule.patterns))
-            components.update(dict.fromkeys(s.pattern for s in a.some if s.pattern is not None))
-            for variable in (*a.names, *(s.name for s in a.some if s.name is not None)):
+            components.update(dict.fromkeys(s.pattern for s in some if s.pattern is not None))
+            for variable in (*a.names, *(s.name for s in some if s.name is not None)):
                 for text in forms.strings(variable):
                     if text.values is not None:
                         names.update(dict.fromkeys(text.values))
                     components[text] = None
             names.update(dict.fromkeys((*a.present, *a.absent, *a.required)))
-        self.components: tuple[Component, ...] = tuple(components)
+        # What holds for all names, and what only for a few, which are declared then, tells no free names apart.
+        self._always: list[Component] = []
+        kept: list[Component] = []
+        for component in components:
+            language = component_language(component)
+            listed = _listed(language)
+            if language.start and language.universal(language.start):
+                self._always.append(component)
+            elif listed is not None:
+                names.update(dict.fromkeys(listed))
+            else:
+                kept.append(component)
+        self.components: tuple[Component, ...] = tuple(kept)
         self._number = {c: i for i, c in enumerate(self.components)}
         self.languages: tuple[TextLanguage, ...] = tuple(component_language(c) for c in self.components)
         free = []
@@ -93,64 +93,71 @@ class Members:
         for variable in alternative.names:
             if not self._is_named(variable, members):
                 return None
-        patterns = frozenset(c for c in (self.components[i] for i in members) if isinstance(c, str))
+        held = (*self._always, *(self.components[i] for i in members))
+        patterns = frozenset(c for c in held if isinstance(c, str))
         return self._forms.free_member(alternative, patterns)
 
+    def _holds(self, component: Component, members: frozenset[int]) -> bool:
+        """Whether the free names of a class belong to a component."""
+        return component in self._always or self._number.get(component, -1) in members
+
     def _is_named(self, variable: Variable, members: frozenset[int]) -> bool:
-        return any(self._number[text] in members for text in self._forms.strings(variable))
+        return any(self._holds(text, members) for text in self._forms.strings(variable))
 
-    def variants(self, alternative: ObjectAlternative) -> list[Variant]:
-        """The ways to settle an alternative's demands for some member."""
-        out = [Variant(replace(alternative, some=()), ())]
-        for some in alternative.some:
-            ways: list[Variant] = []
-            classes = frozenset(c.members for c in self.free if self._free_serves(some, c.members))
-            for v in out:
-                a = v.alternative
-                for name in self.names:
-                    if name not in a.absent and self._serves(some, name):
-                        present = {**a.present, name: a.present.get(name, ANYTHING) | some.value}
-                        required = a.required if name in a.required else (*a.required, name)
-                        minimum = max(a.minimum, len(required))
-                        if a.maximum is None or minimum <= a.maximum:
-                            settled = replace(a, present=present, required=required, minimum=minimum)
-                            ways.append(Variant(settled, v.some))
-                for k, other in enumerate(v.some):  # one member may serve several demands
-                    shared = other.classes & classes
-                    if shared:
-                        both = FreeSome(shared, other.value | some.value)
-                        ways.append(Variant(a, (*v.some[:k], both, *v.some[k + 1 :])))
-                if classes:
-                    ways.append(Variant(a, (*v.some, FreeSome(classes, some.value))))
-            if len(ways) > MAX_VARIANTS:
-                raise ResourceLimitError(
-                    "",
-                    "not",
-                    f"the members that it demands combine in more than {MAX_VARIANTS} ways",
-                    f"MAX_VARIANTS = {MAX_VARIANTS}",
-                )
-            out = ways
-        return out
+    def clauses(
+        self,
+        alternative: ObjectAlternative,
+        values: Mapping[str, Variable],
+        free: Mapping[frozenset[int], Variable],
+        inhabited: Callable[[Variable], bool],
+    ) -> tuple[Clause, ...] | None:
+        """What an alternative demands, by declared names and classes of free ones; None where it cannot be met.
 
-    def _serves(self, some: Some, name: str) -> bool:
-        if some.pattern is not None:
-            return search_language(some.pattern).matches(name.encode())
-        if some.name is not None:
-            return self._forms.admits(some.name, name)
-        rule = some.rule
-        assert rule is not None
-        return name not in rule.properties and not any(
-            search_language(p).matches(name.encode()) for p, _ in rule.patterns
-        )
+        `values` and `free` are what the values of those members must be that are admitted.
+        """
+        required = set(alternative.required)
+        out = []
+        for demands in alternative.clauses:
+            options: set[Option] = set()
+            met = False
+            for demand in demands:
+                if isinstance(demand, Lacks):
+                    met = met or demand.name not in values
+                    if demand.name not in required:
+                        options.add(demand)
+                elif isinstance(demand, Has):
+                    part = values.get(demand.name)
+                    if part is not None:
+                        met = met or (demand.name in required and demand.value <= part)
+                        options.add(demand)
+                else:
+                    options.update(Has(name, demand.value) for name in values if self._forms.serves(demand, name))
+                    classes = frozenset(c for c in free if self._free_serves(demand, c))
+                    if classes:
+                        options.add(FreeSome(classes, demand.value))
+            if met:
+                continue
+            possible: set[Option] = set()
+            for o in options:
+                if isinstance(o, FreeSome):
+                    classes = frozenset(c for c in o.classes if inhabited(free[c] | o.value))
+                    if classes:
+                        possible.add(FreeSome(classes, o.value))
+                elif isinstance(o, Lacks) or inhabited(values[o.name] | o.value):
+                    possible.add(o)
+            if not possible:
+                return None
+            out.append(frozenset(possible))
+        return without_implied(out)
 
     def _free_serves(self, some: Some, members: frozenset[int]) -> bool:
         if some.pattern is not None:
-            return self._number[some.pattern] in members
+            return self._holds(some.pattern, members)
         if some.name is not None:
             return self._is_named(some.name, members)
         rule = some.rule
         assert rule is not None
-        return not any(self._number[p] in members for p, _ in rule.patterns)
+        return not any(self._holds(p, members) for p, _ in rule.patterns)
 
 
 def component_language(component: Component) -> TextLanguage:
@@ -158,6 +165,12 @@ def component_language(component: Component) -> TextLanguage:
     if isinstance(component, str):
         return search_language(component)
     return name_language(component)
+
+
+@functools.lru_cache(maxsize=1024)
+def _listed(language: TextLanguage) -> tuple[str, ...] | None:
+    """The texts of a language where they are few."""
+    return few_texts(language, MAX_LISTED) if isinstance(language, CodePointLanguage) else None
 
 
 def as_names(forms: NormalForm, array: ArrayAlternative) -> ObjectAlternative | None:

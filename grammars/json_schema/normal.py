@@ -20,6 +20,7 @@ from typing import Any, cast
 from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
@@ -54,6 +55,24 @@ class Some:
 
 
 @dataclass(frozen=True, slots=True)
+class Lacks:
+    """A demand for no member of this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """A demand for a member of this name, its value in a variable."""
+
+    name: str
+    value: Variable
+
+
+Demand = Lacks | Has | Some
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectAlternative:
     """One way to be a valid object.
 
@@ -64,8 +83,8 @@ class ObjectAlternative:
         names: what every name must be, as a string.
         required: names that must be present, those of `present` included.
         minimum, maximum: bounds on the number of members; the minimum is no less than the number of required names.
-        some: members that must exist.
-        finite: the members of a literal object; nothing else is allowed then.
+        clauses: sets of demands; of each at least one is met.
+        closed: whether the members are those of `present` and no others, as in a literal object.
     """
 
     rules: tuple[Rule, ...]
@@ -75,7 +94,7 @@ class ObjectAlternative:
     required: tuple[str, ...]
     minimum: int
     maximum: int | None
-    some: tuple[Some, ...] = ()
+    clauses: tuple[tuple[Demand, ...], ...] = ()
     closed: bool = False
 
 
@@ -104,7 +123,10 @@ class ArrayAlternative:
 
 @dataclass(frozen=True, slots=True)
 class StringAlternative:
-    """One way to be a valid string: a finite set, or what is found in it, what is not, and a number of code points."""
+    """One way to be a valid string: a finite set, or what is found in it, what is not, and a number of code points.
+
+    Of each pair in `either`, some pattern of the first part is found or one of the second is not.
+    """
 
     values: tuple[str, ...] | None = None
     patterns: tuple[str, ...] = ()
@@ -112,6 +134,7 @@ class StringAlternative:
     not_patterns: tuple[str, ...] = ()
     not_formats: tuple[str, ...] = ()
     not_values: tuple[str, ...] = ()
+    either: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     minimum: int = 0
     maximum: int | None = None
 
@@ -227,6 +250,8 @@ class NormalForm:
                     continue
                 for value in values:
                     assert isinstance(value, dict)
+                    if not self._satisfies_demands(value, conjunction):
+                        continue
                     if identity(value) not in literals:
                         literals[identity(value)] = None
                         present = {k: self.literal(v) for k, v in value.items()}
@@ -255,7 +280,7 @@ class NormalForm:
             bounds.narrow(m.min_properties, m.max_properties)
         present: dict[str, Variable] = {}
         absent: set[str] = set()
-        some: list[Some] = []
+        clauses: list[tuple[Demand, ...]] = []
         for atom in conjunction.atoms:
             match atom:
                 case ("absent", str(name)):
@@ -265,7 +290,8 @@ class NormalForm:
                 case ("members", int(low), high):
                     bounds.narrow(low, cast(Any, high))
                 case ("some", where, value):
-                    some.append(self._some(cast(Any, where), self.variable(cast(Any, value))))
+                    clauses.append((self._some(cast(Any, where), self.variable(cast(Any, value))),))
+        clauses += [tuple(map(self._demand, clause)) for clause in conjunction.clauses]
         required.update(dict.fromkeys(present))
         bounds.narrow(len(required), None)
         if bounds.empty or not absent.isdisjoint(required):
@@ -274,8 +300,46 @@ class NormalForm:
             dict.fromkeys(self.variable((m.property_names,)) for m in members if m.property_names is not None)
         )
         return ObjectAlternative(
-            tuple(rules), present, frozenset(absent), names, tuple(required), bounds.low, bounds.high, tuple(some)
+            tuple(rules), present, frozenset(absent), names, tuple(required), bounds.low, bounds.high, tuple(clauses)
         )
+
+    def _demand(self, atom: Atom) -> Demand:
+        match atom:
+            case ("absent", str(name)):
+                return Lacks(name)
+            case ("has", str(name), value):
+                return Has(name, self.variable(cast(Any, value)))
+            case _:
+                return self._some(cast(Any, atom[1]), self.variable(cast(Any, atom[2])))
+
+    def _satisfies_demands(self, value: dict[str, object], conjunction: Conjunction) -> bool:
+        """Whether a literal object is what the atoms and clauses of a conjunction say."""
+
+        def holds(atom: Atom) -> bool:
+            match atom:
+                case ("absent", str(name)):
+                    return name not in value
+                case ("has", str(name), variable):
+                    return name in value and self.admits(cast(Any, variable), value[name])
+                case ("members", int(low), high):
+                    return low <= len(value) <= _or_infinite(cast(Any, high))
+                case ("some", where, variable):
+                    some = self._some(cast(Any, where), self.variable(cast(Any, variable)))
+                    return any(self.serves(some, n) and self.admits(some.value, v) for n, v in value.items())
+            return True
+
+        return all(map(holds, conjunction.atoms)) and all(any(map(holds, c)) for c in conjunction.clauses)
+
+    def serves(self, some: Some, name: str) -> bool:
+        """Whether a demand for some member can be met by one of this name."""
+        data = name.encode("utf-8", "surrogatepass")
+        if some.pattern is not None:
+            return search_language(some.pattern).matches(data)
+        if some.name is not None:
+            return self.admits(some.name, name)
+        rule = some.rule
+        assert rule is not None
+        return name not in rule.properties and not any(search_language(p).matches(data) for p, _ in rule.patterns)
 
     def _some(self, where: tuple[str, Any], value: Variable) -> Some:
         kind, what = where
@@ -443,12 +507,15 @@ class NormalForm:
         bounds = _Bounds()
         for m in members:
             bounds.narrow(m.min_length, m.max_length)
+        patterns = {m.pattern for m in members if m.pattern is not None}
         not_patterns, not_formats = set(), set()
         not_values: set[str] = set()
         for atom in conjunction.atoms:
             match atom:
                 case ("length", int(low), high):
                     bounds.narrow(low, cast(Any, high))
+                case ("pattern", str(p)):
+                    patterns.add(p)
                 case ("not pattern", str(p)):
                     not_patterns.add(p)
                 case ("not format", str(f)):
@@ -459,30 +526,32 @@ class NormalForm:
             return None
         return StringAlternative(
             None,
-            tuple(sorted({m.pattern for m in members if m.pattern is not None})),
+            tuple(sorted(patterns)),
             tuple(sorted({m.format for m in members if m.format is not None})),
             tuple(sorted(not_patterns)),
             tuple(sorted(not_formats)),
             tuple(sorted(not_values)),
+            tuple(sorted(map(_either, conjunction.clauses))),
             bounds.low,
             bounds.high,
         )
 
     @staticmethod
     def _satisfies_atoms(text: str, conjunction: Conjunction) -> bool:
-        for atom in conjunction.atoms:
+        def holds(atom: Atom) -> bool:
             match atom:
                 case ("length", int(low), high):
-                    if not low <= len(text) <= _or_infinite(cast(Any, high)):
-                        return False
+                    return low <= len(text) <= _or_infinite(cast(Any, high))
+                case ("pattern", str(p)):
+                    return search_language(p).matches(text.encode())
                 case ("not pattern", str(p)):
-                    if search_language(p).matches(text.encode()):
-                        return False
+                    return not search_language(p).matches(text.encode())
                 case ("not format", str(f)):
                     language = format_superset(f)
-                    if language is not None and language.matches(text.encode()):
-                        return False
-        return True
+                    return language is None or not language.matches(text.encode())
+            return True
+
+        return all(map(holds, conjunction.atoms)) and all(any(map(holds, c)) for c in conjunction.clauses)
 
     def atoms(self, variable: Variable) -> AtomAlternatives:
         """The alternatives for null, booleans and numbers."""
@@ -639,6 +708,12 @@ def _admits_number(s: Subschema, value: Fraction) -> bool:
         or (s.exclusive_maximum is not None and value >= s.exclusive_maximum)
         or (s.multiple_of is not None and Fraction(value / s.multiple_of).denominator != 1)
     )
+
+
+def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The patterns of a clause, by whether they are to be found or not."""
+    found, not_found = (sorted(cast(str, a[1]) for a in clause if a[0] == kind) for kind in ("pattern", "not pattern"))
+    return tuple(found), tuple(not_found)
 
 
 def _is_number(value: object) -> bool:

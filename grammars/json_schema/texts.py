@@ -46,6 +46,7 @@ class Texts:
 def is_combined(alternative: StringAlternative) -> bool:
     """Whether texts have to meet more than one condition, bounds on the length among them."""
     conditions = len(alternative.patterns) + len(alternative.formats) + len(alternative.not_patterns)
+    conditions += len(alternative.either)
     bounded = alternative.minimum > 0 or alternative.maximum is not None
     return conditions + len(alternative.not_formats) + bool(alternative.not_values) + bounded > 1
 
@@ -60,7 +61,7 @@ def texts_of(alternative: StringAlternative) -> Texts:
     try:
         return _texts_of(alternative)
     except ResourceLimitError as error:
-        keyword = "pattern" if alternative.patterns or alternative.not_patterns else "format"
+        keyword = "pattern" if alternative.patterns or alternative.not_patterns or alternative.either else "format"
         raise ResourceLimitError(error.pointer, keyword, error.reason, error.limit) from None
 
 
@@ -74,10 +75,17 @@ def _texts_of(alternative: StringAlternative) -> Texts:
         wanted.append(language)
         low = max(low, least)
         high = most if high is None else high if most is None else min(high, most)
+    wanted += [search_language(_any_of(found)) for found, not_found in alternative.either if not not_found]
     wanted += [language for language in map(format_language, alternative.formats) if language is not None]
     language = intersection(*wanted) if wanted else FREE_TEXT
     excluded = [search_language(p) for p in alternative.not_patterns]
     excluded += [language for language in map(format_superset, alternative.not_formats) if language is not None]
+    for found, not_found in alternative.either:
+        if not not_found:
+            continue
+        # What has none of the first and all of the others is out.
+        rest = intersection(*map(search_language, not_found))
+        excluded.append(difference(rest, *([search_language(_any_of(found))] if found else [])))
     if alternative.not_values:
         excluded.append(literal_set(alternative.not_values))
     if excluded:
@@ -117,3 +125,8 @@ def name_language(alternative: StringAlternative) -> TextLanguage:
         return texts.language
     assert isinstance(texts.language, CodePointLanguage)
     return BoundedText(texts.language, texts.low, texts.high)
+
+
+def _any_of(patterns: tuple[str, ...]) -> str:
+    """The pattern that is found where one of these is."""
+    return patterns[0] if len(patterns) == 1 else "|".join(f"(?:{p})" for p in patterns)
