@@ -490,7 +490,7 @@ def special_walk(
 
 @njit
 def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
-    """Mark what follows below `node` inside a key, not inside an escape; OK or FULL."""
+    """Mark what follows below `node` inside a key, not inside an escape; OK or MISS (some is postponed), or FULL."""
     frames = view(C, FRAMES)
     skip = node_depth(view32(C, T_NODE), node)
     stop = node_end(view32(C, T_NODE), node)

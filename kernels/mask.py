@@ -358,7 +358,9 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
     used = frames[frame + F_FREE]
     utf8 = (n >> 24) & _30
     if sets[frames[frame + F_STATE] * FST_WIDTH + S_KEYS] != C[FREE_TEXT_STATE]:
-        return key_walk(C, node, base, stack, q, n) if x == 0 else DEAD
+        if x != 0:
+            return DEAD
+        return FULL if key_walk(C, node, base, stack, q, n) == FULL else OK
     if (x != 0 or utf8 != C[FREE_TEXT_STATE]) and (low < high or used != 0):
         return DEAD
     free = utf8 - C[FREE_TEXT_STATE] + 1
