@@ -148,7 +148,7 @@ def _first(move: tuple[int, int, object]) -> int:
 
 def between(low: int, high: int) -> LengthSet:
     """The numbers `low` to `high`; none when `high` is smaller."""
-    return length_sets.finite(range(low, high + 1))
+    return length_sets.interval(max(low, 0), high)
 
 
 def at_least(low: int) -> LengthSet:

@@ -22,7 +22,7 @@ from ..regex.graph_lengths import GraphLengths
 from ..regex.nearest import MAX_LATER_SEARCH, Nearest
 from ..regex.shapes import texts_over
 from ..regex.utf8 import ClassRepeat, CodePointLanguage, Segments, cheapest_of, is_plain
-from .base import DEAD, LengthSet
+from .base import ALL_LENGTHS, DEAD, LengthSet
 
 MAX_LENGTH_NODES = 2_000
 """Most tuples that are looked at for the lengths of a product."""
@@ -159,12 +159,18 @@ class Product(CodePointLanguage):
             return False
         if self._alone(at) is not None or self._accepts(at):
             return True
-        unsettled = [i for i in range(self._needed, len(at)) if at[i]]
-        if len(unsettled) == 1 and all(p.universal(s) for p, s in zip(self._parts, at[: self._needed], strict=False)):
-            # A code point that what is excluded does not go on with will do.
-            segments = self._parts[unsettled[0]].segments(at[unsettled[0]])
-            if sum(last - first + 1 for first, last, _ in segments) < _CODE_POINTS:
+        if all(part.universal(state) for part, state in zip(self._parts, at[: self._needed], strict=False)):
+            # A length that nothing excluded has will do, or a code point that it does not go on with.
+            unsettled = [(self._parts[i], at[i]) for i in range(self._needed, len(at)) if at[i]]
+            excluded = length_sets.NO_LENGTHS
+            for part, state in unsettled:
+                excluded = length_sets.union(excluded, part.quick_lengths(state)[0])
+            if excluded != ALL_LENGTHS:
                 return True
+            if len(unsettled) == 1:
+                part, state = unsettled[0]
+                if sum(last - first + 1 for first, last, _ in part.segments(state)) < _CODE_POINTS:
+                    return True
         return self._nearest.distance(at) is not None
 
     def _state(self, at: Tuple) -> int:
@@ -230,7 +236,7 @@ class Product(CodePointLanguage):
         alone = self._alone(at)
         if alone is not None:
             return self._parts[alone].quick_lengths(at[alone])
-        found = length_sets.ALL_LENGTHS
+        found = ALL_LENGTHS
         for part, state in zip(self._parts, at[: self._needed], strict=False):
             more = part.quick_lengths(state)[0]
             if max(more.period, found.period) <= _MAX_PERIOD:
