@@ -15,6 +15,7 @@ dual assertions that no subschema expresses. An option without either says that 
 | ("some", where, variable) | objects with a member at `where` whose value is in the variable |
 | ("items", low, high), ("item", k, variable) | arrays of that length; with an item k, in the variable |
 | ("some item", k, variable) | arrays with an item at k or later in the variable |
+| ("unevaluated item", i, variable) | arrays with an item in the variable that subschema i does not evaluate |
 | ("contains", i, low, high) | arrays with so many items valid under subschema i |
 | ("repeated",) | arrays with two equal items |
 
@@ -41,11 +42,13 @@ def option(*signed: int, atoms: tuple[Atom, ...] = ()) -> Option:
     return frozenset(signed), frozenset(atoms)
 
 
-def duals(index: int, s: Subschema, types: int, literal: Callable[[object], int]) -> list[Option]:
+def duals(
+    index: int, s: Subschema, types: int, literal: Callable[[object], int], but_unevaluated: Callable[[int], int]
+) -> list[Option]:
     """The ways in which a value of the given types fails under subschema `s`, which has number `index`.
 
     `types` is one JSON type (both atoms for numbers). `literal` gives the number of the subschema that admits one
-    value.
+    value, `but_unevaluated` that of a subschema without its `unevaluated…` keywords.
     """
     if not types & s.types:
         return [ALWAYS]
@@ -77,8 +80,15 @@ def duals(index: int, s: Subschema, types: int, literal: Callable[[object], int]
         out += _number(s)
     elif types & ir.OBJECT:
         out += _object(index, s)
+        if s.unevaluated_properties is not None:  # all else holds, and a member that it leaves over fails
+            rest = but_unevaluated(index)
+            atom: Atom = ("some", ("unevaluated", rest), frozenset((~s.unevaluated_properties,)))
+            out.append(option(rest, atoms=(atom,)))
     elif types & ir.ARRAY:
         out += _array(s)
+        if s.unevaluated_items is not None:
+            rest = but_unevaluated(index)
+            out.append(option(rest, atoms=(("unevaluated item", rest, frozenset((~s.unevaluated_items,))),)))
     return out
 
 
@@ -140,8 +150,6 @@ def _object(index: int, s: Subschema) -> list[Option]:
         out += [option(atoms=(("has", name, anything), ("absent", o))) for o in others]
     for name, i in s.dependent_schemas.items():
         out.append(option(~i, atoms=(("has", name, anything),)))
-    if s.unevaluated_properties is not None:
-        raise UnsupportedSchemaError(s.pointer, "unevaluatedProperties", "cannot be enforced under a negation")
     return out
 
 
@@ -157,6 +165,4 @@ def _array(s: Subschema) -> list[Option]:
             out.append(option(atoms=(("contains", s.contains, s.max_contains + 1, None),)))
     if s.unique_items:
         out.append(option(atoms=(("repeated",),)))
-    if s.unevaluated_items is not None:
-        raise UnsupportedSchemaError(s.pointer, "unevaluatedItems", "cannot be enforced under a negation")
     return out

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from constrain.grammars.errors import ResourceLimitError
@@ -169,6 +169,8 @@ class Expansion:
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
         self._options: dict[tuple[int, int], list[Option]] = {}
+        self._rests: dict[int, int] = {}  # of subschemas with `unevaluated…` keywords, those without
+        self._tracked_rests: set[int] = set()
         self._any_of: dict[tuple[int, int], list[list[Option]]] = {}
         self._disjoint: dict[tuple[int, int, int], bool] = {}
         self._member_values: dict[tuple[int, str], frozenset[int]] = {}
@@ -215,6 +217,15 @@ class Expansion:
         found = self._unions.get(indices)
         if found is None:
             found = self._unions[indices] = self._add(Subschema(pointer="", any_of=[list(indices)]))
+        return found
+
+    def but_unevaluated(self, index: int) -> int:
+        """The subschema without its `unevaluated…` keywords, under which it matters what is evaluated."""
+        found = self._rests.get(index)
+        if found is None:
+            s = replace(self._subschemas[index], unevaluated_properties=None, unevaluated_items=None)
+            found = self._rests[index] = self._add(s)
+            self._tracked_rests.add(found)
         return found
 
     def _add(self, s: Subschema) -> int:
@@ -332,7 +343,8 @@ class Expansion:
             or (wanted & ir.ARRAY and self._subschemas[i].unevaluated_items is not None)
         )
         kept = members
-        if not tracked:  # members that say nothing about this type do not tell alternatives apart
+        # Members that say nothing about this type do not tell alternatives apart, unless it matters what they evaluate.
+        if not tracked and not any(i in self._tracked_rests for i in members) and not any(map(_leaves_over, atoms)):
             kept = frozenset(i for i in members if self._matters(i, wanted))
         negated: frozenset[int] = frozenset()
         if any(self._subschemas[i].values is not None for i in kept):  # values are tested against all that holds
@@ -559,7 +571,7 @@ class Expansion:
     def _duals(self, index: int, types: int) -> list[Option]:
         """The ways to fail under a subschema; two branches that are plainly disjoint do not hold together."""
         out = []
-        for o in duals(index, self._subschemas[index], types, self.literal):
+        for o in duals(index, self._subschemas[index], types, self.literal, self.but_unevaluated):
             if len(o[0]) == 2 and not o[1]:
                 first, second = sorted(o[0])
                 if first >= 0 and self._are_disjoint(first, second, types):
@@ -704,7 +716,7 @@ class Expansion:
 
     def _tracks(self, index: int) -> bool:
         s = self._subschemas[index]
-        return s.unevaluated_properties is not None or s.unevaluated_items is not None
+        return s.unevaluated_properties is not None or s.unevaluated_items is not None or index in self._tracked_rests
 
     def applied(self, conjunction: Conjunction, index: int) -> list[int]:
         """The subschemas whose keywords count as applied in place under subschema `index`, itself included."""
@@ -739,6 +751,13 @@ class Expansion:
 
 def _given(index: int | None) -> tuple[int, ...]:
     return () if index is None else (index,)
+
+
+def _leaves_over(atom: Atom) -> bool:
+    """Whether an atom is about what a subschema does not evaluate."""
+    return atom[0] == "unevaluated item" or (
+        atom[0] == "some" and cast("tuple[str, object]", atom[1])[0] == "unevaluated"
+    )
 
 
 def _without_implied(conjunctions: list[Conjunction]) -> list[Conjunction]:

@@ -289,6 +289,11 @@ class NormalForm:
                     present[name] = present.get(name, ANYTHING) | self.variable(cast(Any, value))
                 case ("members", int(low), high):
                     bounds.narrow(low, cast(Any, high))
+                case ("some", ("unevaluated", int(i)), value):
+                    left = self._left_over(conjunction, i)
+                    if left is None:
+                        return None
+                    clauses.append((Some(self.variable(cast(Any, value)), rule=Rule(*left, 0)),))
                 case ("some", where, value):
                     clauses.append((self._some(cast(Any, where), self.variable(cast(Any, value))),))
         clauses += [tuple(map(self._demand, clause)) for clause in conjunction.clauses]
@@ -352,6 +357,14 @@ class NormalForm:
 
     def _unevaluated_rule(self, conjunction: Conjunction, index: int) -> Rule | None:
         """The rule for members that nothing under subschema `index` evaluates; None where all are evaluated."""
+        left = self._left_over(conjunction, index)
+        unevaluated = self._subschemas[index].unevaluated_properties
+        return None if unevaluated is None or left is None else Rule(*left, unevaluated)
+
+    def _left_over(
+        self, conjunction: Conjunction, index: int
+    ) -> tuple[dict[str, int | None], tuple[tuple[str, int | None], ...]] | None:
+        """The names and patterns that are evaluated under subschema `index`; None where all members are."""
         names: dict[str, int | None] = {}
         patterns: dict[str, int | None] = {}
         for i in self._expansion.applied(conjunction, index):
@@ -360,8 +373,7 @@ class NormalForm:
                 return None
             names.update(dict.fromkeys(s.properties))
             patterns.update({p: None for p, _ in s.pattern_properties})
-        unevaluated = self._subschemas[index].unevaluated_properties
-        return None if unevaluated is None else Rule(names, tuple(patterns.items()), unevaluated)
+        return names, tuple(patterns.items())
 
     def member(self, alternative: ObjectAlternative, name: str) -> Variable | None:
         """What the value of a member must be; None where the member is not admitted."""
@@ -429,6 +441,12 @@ class NormalForm:
                     bounds.narrow(k + 1, None)
                 case ("some item", int(k), value):
                     contains.append(Contains(self.variable(cast(Any, value)), 1, None, k))
+                case ("unevaluated item", int(i), value):
+                    evaluated, found = self._evaluated_items(conjunction, i)
+                    if evaluated is None:
+                        return []
+                    part = self.variable(cast(Any, value)) | self.variable(~c for c in found)
+                    contains.append(Contains(part, 1, None, evaluated))
                 case ("contains", int(i), int(low), high):
                     contains.append(self._contains(i, low, cast(Any, high)))
                 case ("repeated",):
@@ -467,19 +485,26 @@ class NormalForm:
 
     def _unevaluated_items(self, conjunction: Conjunction, index: int) -> tuple[int, int | None]:
         """How many first items are evaluated under subschema `index`, and the schema of the others, if any."""
+        evaluated, found = self._evaluated_items(conjunction, index)
+        unevaluated = self._subschemas[index].unevaluated_items
+        if evaluated is None:
+            return 0, None
+        if unevaluated is None or not found:
+            return evaluated, unevaluated
+        return evaluated, self._expansion.either((*found, unevaluated))
+
+    def _evaluated_items(self, conjunction: Conjunction, index: int) -> tuple[int | None, list[int]]:
+        """How many first items are evaluated under subschema `index` (None: all), and `contains` that evaluate more."""
         evaluated = 0
         found: list[int] = []
         for i in self._expansion.applied(conjunction, index):
             s = self._subschemas[i]
             if s.items is not None or (i != index and s.unevaluated_items is not None):
-                return 0, None
+                return None, []
             evaluated = max(evaluated, len(s.prefix_items))
             if s.contains is not None:
                 found.append(s.contains)
-        unevaluated = self._subschemas[index].unevaluated_items
-        if unevaluated is None or not found:
-            return evaluated, unevaluated
-        return evaluated, self._expansion.either((*found, unevaluated))
+        return evaluated, found
 
     # ---- scalars -----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from constrain.grammars.errors import UnsatisfiableSchemaError
+from constrain.grammars.errors import ResourceLimitError, UnsatisfiableSchemaError
 from tests.oracles import FULL, VOCABULARIES, Walker, accepts, compiled
 
 NAMES = ("a", "b", "c", "ax", "")
@@ -71,6 +71,19 @@ def _schema(rng: random.Random, depth: int = 2) -> dict[str, Any]:
     return schema
 
 
+def _with_unevaluated(schema: Any, rng: random.Random) -> Any:
+    """The schema with `unevaluatedProperties` in some places, which `additionalProperties` gives way to."""
+    inner = [b for key in ("oneOf", "anyOf") for b in schema.get(key, [])]
+    inner += [schema[key] for key in ("not", "if", "then", "else") if key in schema]
+    inner += schema.get("dependentSchemas", {}).values()
+    for part in inner:
+        _with_unevaluated(part, rng)
+    if rng.random() < 0.4:
+        schema["unevaluatedProperties"] = rng.choice([False, False, {"type": "integer"}])
+        schema.pop("additionalProperties", None)
+    return schema
+
+
 def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
@@ -108,6 +121,28 @@ def check(schema: dict[str, Any], rng: random.Random, walks: int = 4) -> None:
 def test_random_schemas_agree_on_all_small_objects(seed: int) -> None:
     rng = random.Random(seed)
     check({"type": "object"} | _schema(rng), rng)
+
+
+@pytest.mark.parametrize("seed", range(1_000 if FULL else 36))
+def test_random_schemas_with_unevaluated_members(seed: int) -> None:
+    """Under a negation, too: then some member has to be left over."""
+    rng = random.Random(seed)
+    try:
+        check(_with_unevaluated({"type": "object"} | _schema(rng), rng), rng, 1)
+    except ResourceLimitError:
+        pytest.skip("combines to too many alternatives")
+
+
+def test_unevaluated_items_under_a_negation() -> None:
+    schema = {
+        "type": "array",
+        "not": {"prefixItems": [{}], "contains": {"const": "c"}, "unevaluatedItems": {"type": "integer"}},
+    }
+    good = ["[]", "[1]", '["a","b","c"]', '["c",true]', '[1,"x",1]']
+    bad = ['["c"]', '["c",1]', '["a","c"]', '["a","c",1,"c"]', '[1,1,"c"]']
+    valid = jsonschema_rs.Draft202012Validator(schema).is_valid
+    assert [text for text in good + bad if valid(json.loads(text))] == good
+    assert _accepted(schema, good + bad) == good
 
 
 def _accepted(schema: Any, texts: list[str]) -> list[str]:
