@@ -11,8 +11,8 @@ import math
 from dataclasses import replace
 from heapq import nsmallest
 from itertools import combinations, islice
+from typing import TYPE_CHECKING
 
-from constrain.engine.automaton import Automaton
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
 from constrain.grammars.json_schema.members import FreeSome
@@ -21,6 +21,9 @@ from constrain.grammars.json_schema.text_distance import Spelling, text_distance
 from constrain.kernels import memory as m
 from constrain.kernels import step as s
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH
+
+if TYPE_CHECKING:
+    from constrain.engine.automaton import Automaton
 
 _20 = (1 << 20) - 1
 _24 = (1 << 24) - 1

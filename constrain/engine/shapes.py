@@ -12,13 +12,14 @@ demand for some member or not, an item that may count or not. Then all of them g
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.json_schema.inhabit import Inhabitation
-from constrain.grammars.json_schema.items import Items, State
+from constrain.grammars.json_schema.items import Items, State, is_tracked
 from constrain.grammars.json_schema.members import FreeSome, Members, as_names
 from constrain.grammars.json_schema.normal import ArrayAlternative, NormalForm, ObjectAlternative, Variable
 from constrain.kernels import memory as m
@@ -65,7 +66,8 @@ _START = State(())  # no item is written, and none is counted
 class ArrayBranch:
     """An array alternative on behalf of one variable of the set, with the largest length that can be reached.
 
-    Where items are counted or must differ, `items` knows the moves and `state` is where they stand.
+    Where items are counted, or must differ and are few, `items` knows the moves and `state` is where they stand. Where
+    items that must differ are not few, the branch is `tracked`: see `uniqueness`.
     """
 
     variable: int
@@ -73,6 +75,7 @@ class ArrayBranch:
     longest: int
     items: Items | None = None
     state: State = _START
+    tracked: bool = False
 
 
 @dataclass(slots=True)
@@ -112,6 +115,9 @@ class Shapes:
         self.sets: list[tuple[Shape, tuple[int, ...]]] = []  # number -> shape and its live branches
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
+        self.tracks = False  # whether an array was met whose items must differ and have to be remembered
+        self.demands_several = forms.demands_several_that_differ()
+        self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
@@ -269,7 +275,7 @@ class Shapes:
         ways = []
         for state, part in branch.items.moves(branch.state, position):
             if self.inhabitation.inhabited(part) and self._can_finish(branch.items, state, position + 1):
-                other = ArrayBranch(branch.variable, a, branch.longest, branch.items, state)
+                other = ArrayBranch(branch.variable, a, branch.longest, branch.items, state, branch.tracked)
                 ways.append((shape.number((branch.variable, id(a), state), other), part))
         return ways
 
@@ -386,21 +392,57 @@ class Shapes:
         keys = self.scanners.key_start(members.languages)
         return Shape(kind, names, first, 0, max([1, *bounds]), branches, members, keys)
 
+    def names_left(self, shape: Shape, branch: ObjectBranch, state: int) -> int:
+        """As `reach`, of a shape's branch."""
+        return self._reaches(shape, branch).get(state, 0)
+
+    def without(self, number: int, dropped: Iterable[int]) -> int:
+        """The set without some live branches; 0 when none is left."""
+        shape, live = self.sets[number]
+        gone = set(dropped)
+        rest = tuple(i for i in live if i not in gone)
+        return self._set(shape, rest) if rest else 0
+
+    def slot_without(self, number: int, dropped: Iterable[tuple[int, int]]) -> int:
+        """The slot without some of its ways; 0 when none is left."""
+        gone = frozenset(dropped)
+        key = (number, gone)
+        found = self._narrowed.get(key)
+        if found is None:
+            owner, vset, ways = self.slots[number]
+            variables = self.vsets[vset]
+            asked: dict[Variable, list[int]] = {}
+            for v, b in ways:
+                if (v, b) not in gone:
+                    asked.setdefault(variables[v], []).append(b)
+            rest = tuple((v, b) for v, branches in enumerate(asked.values()) for b in branches)
+            found = self._narrowed[key] = self._add_slot(owner, self.vset(tuple(asked)), rest) if rest else 0
+        return found
+
+    def is_tracked(self, number: int) -> bool:
+        """Whether items must differ in some live branch of a set, and their values have to be remembered."""
+        shape, live = self.sets[number]
+        return bool(shape.branches) and any(isinstance(b := shape.branches[i], ArrayBranch) and b.tracked for i in live)
+
     def _array_shape(self, alternatives: list[tuple[int, ArrayAlternative]]) -> Shape:
         branches: list[ObjectBranch | ArrayBranch] = []
         prefix = 0
         bounds = [1]
         for variable, a in alternatives:
-            if a.contains or a.unique:
+            tracked = is_tracked(self._forms, a)
+            if tracked and not self.inhabitation.distinct.feasible(a):
+                continue
+            self.tracks = self.tracks or tracked
+            if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
                 if self._can_finish(items, items.start, 0):
-                    branches.append(ArrayBranch(variable, a, 0, items, items.start))
+                    branches.append(ArrayBranch(variable, a, 0, items, items.start, tracked))
                     prefix = max(prefix, _UNBOUNDED if a.maximum is not None else items.bound + 1)
                     bounds.append(_UNBOUNDED if a.maximum is not None else items.bound + 1)
                 continue
             longest = self.inhabitation.required_length(a)
             if a.minimum <= longest:
-                branches.append(ArrayBranch(variable, a, longest))
+                branches.append(ArrayBranch(variable, a, longest, tracked=tracked))
                 prefix = max(prefix, len(a.prefix))
                 bounds += [a.minimum, len(a.prefix), *([longest] if longest < _UNBOUNDED else [])]
         return Shape(ARRAY_KIND, prefix=min(prefix, _UNBOUNDED), saturation=max(bounds), branches=branches)

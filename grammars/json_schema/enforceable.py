@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
-from constrain.grammars.json_schema.items import Items
-from constrain.grammars.json_schema.members import Members, Variant, as_names
+from constrain.grammars.json_schema.items import MAX_COUNTED, Items, is_tracked
+from constrain.grammars.json_schema.members import Members, Variant
 from constrain.grammars.json_schema.normal import NormalForm, Variable
 from constrain.grammars.json_schema.texts import text_language
 
@@ -48,8 +49,9 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
         return
     todo: list[Variable] = [forms.root]
     seen = set(todo)
+    distinct = Distinct(forms)
     while todo and len(seen) <= MAX_VARIABLES:
-        for part in _parts(forms, todo.pop()):
+        for part in _parts(forms, todo.pop(), distinct):
             if part not in seen:
                 seen.add(part)
                 todo.append(part)
@@ -64,7 +66,7 @@ def _check_room(forms: NormalForm, variable: Variable, variant: Variant) -> None
         )
 
 
-def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
+def _parts(forms: NormalForm, variable: Variable, distinct: Distinct) -> set[Variable]:
     """The variables of all members and items, the whole variable brought to normal form on the way."""
     out: set[Variable] = set()
     types = forms.types(variable)
@@ -84,10 +86,20 @@ def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
                 for some in variant.some:
                     out.update(base | some.value for c in some.classes if (base := free[c]) is not None)
     arrays = forms.arrays(variable) if types & ir.ARRAY else ()
-    # Strings that must differ are read as names are, which other arrays beside them cannot share.
-    by_name = all(array.unique and as_names(forms, array) is not None for array in arrays)
     for array in arrays:
-        if array.contains or (array.unique and not by_name):
+        tracked = is_tracked(forms, array)
+        if tracked and array.minimum > MAX_COUNTED:
+            raise ResourceLimitError(
+                forms.pointer(variable),
+                "uniqueItems",
+                f"more than {MAX_COUNTED} items must differ",
+                f"MAX_COUNTED = {MAX_COUNTED}",
+            )
+        if tracked:
+            distinct.feasible(array)
+            for part in (*array.prefix, *(() if array.items is None else (array.items,))):
+                distinct.is_endless(part)
+        if array.contains or (array.unique and not tracked):
             out |= Items(forms, array).parts()
         else:
             out.update((*array.prefix, *(() if array.items is None else (array.items,))))

@@ -16,7 +16,8 @@ from heapq import nsmallest
 
 from constrain.grammars.errors import UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
-from constrain.grammars.json_schema.items import Items
+from constrain.grammars.json_schema.distinct import Distinct
+from constrain.grammars.json_schema.items import Items, is_tracked
 from constrain.grammars.json_schema.members import Members, Variant, as_names
 from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, NormalForm, StringAlternative, Variable
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
@@ -59,6 +60,7 @@ class Inhabitation:
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
         self._quick: dict[Variable, bool] = {ANYTHING: True}
         self._settled: dict[Variable, list[tuple[Members, Variant]]] = {}
+        self.distinct = Distinct(forms)
 
     def shortest(self, variable: Variable) -> float:
         """Bytes of the shortest text of the variable; infinite when it has no value."""
@@ -139,7 +141,7 @@ class Inhabitation:
                     parts.update(p for p in (members.free_value(o, c.members) for c in members.free) if p is not None)
         if types & ir.ARRAY:
             for a in self._forms.arrays(variable):
-                if a.contains or (a.unique and as_names(self._forms, a) is None):
+                if a.contains or (a.unique and as_names(self._forms, a) is None and not is_tracked(self._forms, a)):
                     parts.update(Items(self._forms, a).parts())
                 parts.update(a.prefix[: a.minimum])
                 if a.minimum > len(a.prefix) and a.items is not None:
@@ -233,8 +235,12 @@ class Inhabitation:
     def _array_cost(self, a: ArrayAlternative, cost: Cost) -> float:
         names = as_names(self._forms, a) if a.unique else None
         if names is not None:
-            return self._object_cost(Members(self._forms, [names]), Variant(names, ()), cost)
-        if a.contains or a.unique:
+            # As a member's name each has a colon and a value of one byte besides.
+            return self._object_cost(Members(self._forms, [names]), Variant(names, ()), cost) - 2 * a.minimum
+        tracked = is_tracked(self._forms, a)
+        if tracked and not self.distinct.feasible(a):
+            return INFINITE
+        if a.contains or (a.unique and not tracked):
             return Items(self._forms, a).cost(cost)
         if a.maximum is not None and a.maximum < a.minimum:
             return INFINITE

@@ -161,6 +161,11 @@ class NormalForm:
         self._memo = _Memo()
         self.root = self.variable((document.root,))
 
+    def demands_several_that_differ(self) -> bool:
+        """Whether some array may have to have several items that differ."""
+        arrays = self._subschemas
+        return any(s.unique_items for s in arrays) and any(s.min_items > 1 or s.contains is not None for s in arrays)
+
     # ---- variables ---------------------------------------------------------------------------------------------------
 
     def variable(self, signed: Iterable[int]) -> Variable:

@@ -45,7 +45,6 @@ ANOTHER_CHOICE = ("*/format.json: * is only an annotation by default", "optional
 """Tests that are left out, by folder, file and description."""
 
 REFUSED = {
-    ("uniqueItems.json", "uniqueItems"): "items of any kind, all of which would have to be remembered",
     ("not.json", "unevaluatedProperties"): "what is evaluated under a negation",
     ("definitions.json", "*"): "a meta-schema: in draft 04 with uniqueItems, later with format regex for names",
     ("defs.json", "*"): "a meta-schema",
