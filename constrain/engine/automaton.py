@@ -27,7 +27,7 @@ from constrain.kernels.call import step_callback
 from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
-from constrain.kernels.step import FULL, MISS, RAW, VALUE
+from constrain.kernels.step import FULL, MISS, Q_OUTCOME, RAW, STATE_WIDTH, VALUE
 
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
@@ -226,8 +226,27 @@ class Automaton:
             members = self.shapes.key_class(outcome)
             return any(members in branch.free for i in live if isinstance(branch := shape.branches[i], ObjectBranch))
 
-        declared = {n.encode() for n in shape.names}
-        return int(any(t not in used and t not in declared for t in self.shapes.scanners.texts(at, wanted, prefix)))
+        taken = used | {n.encode() for n in shape.names}
+        # There are finitely many, so going as deep as possible first ends, and soon finds one that is not taken.
+        scanners = self.shapes.scanners
+        todo = [(at, prefix)]
+        while todo:
+            state, text = todo.pop()
+            outcome = int(self.store.tables[m.STATE][state * STATE_WIDTH + Q_OUTCOME])
+            if outcome and wanted(outcome) and text not in taken:
+                return 1
+            row = scanners.row(state)
+            reached = [(int(row[b]), b) for b in np.flatnonzero(row).tolist()]
+            todo += [
+                (to, text + bytes((b,)))
+                for to, b in reached
+                if any(
+                    self.shapes.names_left(shape, branch, to)
+                    for i in live
+                    if isinstance(branch := shape.branches[i], ObjectBranch)
+                )
+            ]
+        return 0
 
     def _escape_successors(self, state: int, packed: int) -> int:
         """The states after a code point whose \\u spelling begins as packed; an offset in WORDS, 0 for none."""

@@ -17,6 +17,7 @@ followed through the trie, or get as far as another item, which few tokens do; t
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ from constrain.kernels.settle import settle_atom
 
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton
+    from constrain.engine.terminals import Terminals
 
 TRACKED = 1 << 40
 """Positions from here on are inside an array whose items must differ."""
@@ -82,8 +84,7 @@ class Uniqueness:
         self._finish: dict[tuple[int, int, int, tuple[int, ...]], bool] = {}
         self._endless: dict[Variable, bool] = {}
         self._items: dict[tuple[Variable, int], frozenset[int] | None] = {}
-        tokens = automaton.terminals
-        self._crossing = _Crossing(tokens.fixed, tokens.words)
+        self._crossing = _crossing_of(automaton.terminals)
 
     @property
     def nbytes(self) -> int:
@@ -186,7 +187,10 @@ class Uniqueness:
         twin, trail = state
         if trail is None:
             to = self._call(accept_byte, twin, byte)
-            return None if to < 0 else self._enter(to, None, ()) if byte == 0x5B else (to, None)
+            if to < 0:
+                return None
+            opens = byte == 0x5B and self._record(to)[1] == s.ARRAY_FIRST
+            return self._enter(to, None, ()) if opens else (to, None)
         scalar = trail.scalar
         if scalar is not None and scalar.kind == ATOM:
             if byte not in _ENDS_ATOM:
@@ -839,6 +843,16 @@ class _Crossing:
         """Unmark the tokens at and below a node."""
         for t in self.below(row, node):
             self.clear(row, t)
+
+
+_known: weakref.WeakKeyDictionary[Terminals, _Crossing] = weakref.WeakKeyDictionary()
+
+
+def _crossing_of(terminals: Terminals) -> _Crossing:
+    found = _known.get(terminals)
+    if found is None:
+        found = _known[terminals] = _Crossing(terminals.fixed, terminals.words)
+    return found
 
 
 def _follows(text: bytes, mark: bytes, *, quoted: bool, more: bool = False) -> bool:
