@@ -67,7 +67,8 @@ class ArrayBranch:
     """An array alternative on behalf of one variable of the set, with the largest length that can be reached.
 
     Where items are counted, or must differ and are few, `items` knows the moves and `state` is where they stand. Where
-    items that must differ are not few, the branch is `tracked`: see `uniqueness`.
+    items that must differ are not few, the branch is `tracked`: see `uniqueness`. So is one that must still get an item
+    equal to another, which `repeats`.
     """
 
     variable: int
@@ -76,6 +77,7 @@ class ArrayBranch:
     items: Items | None = None
     state: State = _START
     tracked: bool = False
+    repeats: bool = False
 
 
 @dataclass(slots=True)
@@ -116,6 +118,7 @@ class Shapes:
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
         self.tracks = False  # whether an array was met whose items must differ and have to be remembered
+        self.repeats = False  # whether an array was met of which two items must be equal
         self.demands_several = forms.demands_several_that_differ()
         self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
@@ -200,7 +203,8 @@ class Shapes:
                     masks, masks + words, branch.required.bit_count(), len(branch.pending),
                 ]  # fmt: skip
             elif branch.items is None:
-                records += [branch.alternative.minimum, branch.longest, 0, 0, 0, 0, 0]
+                minimum = _UNBOUNDED if branch.repeats else branch.alternative.minimum
+                records += [minimum, branch.longest, 0, 0, 0, 0, 0]
             else:
                 records += [0, _UNBOUNDED, VIEWED, 0, 0, 0, 0]
         return store.append(m.ALT, records)
@@ -396,12 +400,16 @@ class Shapes:
         """As `reach`, of a shape's branch."""
         return self._reaches(shape, branch).get(state, 0)
 
-    def without(self, number: int, dropped: Iterable[int]) -> int:
-        """The set without some live branches; 0 when none is left."""
+    def without(self, number: int, dropped: Iterable[int], repeated: Iterable[int] = ()) -> int:
+        """The set without some live branches, those `repeated` with two equal items; 0 when none is left."""
         shape, live = self.sets[number]
-        gone = set(dropped)
-        rest = tuple(i for i in live if i not in gone)
-        return self._set(shape, rest) if rest else 0
+        rest = set(live) - set(dropped)
+        for i in repeated:
+            branch = shape.branches[i]
+            assert isinstance(branch, ArrayBranch)
+            plain = ArrayBranch(branch.variable, branch.alternative, branch.longest)
+            rest = rest - {i} | {shape.number((branch.variable, id(branch.alternative), "repeated"), plain)}
+        return self._set(shape, tuple(sorted(rest))) if rest else 0
 
     def slot_without(self, number: int, dropped: Iterable[tuple[int, int]]) -> int:
         """The slot without some of its ways; 0 when none is left."""
@@ -430,9 +438,10 @@ class Shapes:
         bounds = [1]
         for variable, a in alternatives:
             tracked = is_tracked(self._forms, a)
-            if tracked and not self.inhabitation.distinct.feasible(a):
+            if tracked and a.unique and not self.inhabitation.distinct.feasible(a):
                 continue
             self.tracks = self.tracks or tracked
+            self.repeats = self.repeats or a.repeated
             if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
                 if self._can_finish(items, items.start, 0):
@@ -442,7 +451,7 @@ class Shapes:
                 continue
             longest = self.inhabitation.required_length(a)
             if a.minimum <= longest:
-                branches.append(ArrayBranch(variable, a, longest, tracked=tracked))
+                branches.append(ArrayBranch(variable, a, longest, tracked=tracked, repeats=a.repeated))
                 prefix = max(prefix, len(a.prefix))
                 bounds += [a.minimum, len(a.prefix), *([longest] if longest < _UNBOUNDED else [])]
         return Shape(ARRAY_KIND, prefix=min(prefix, _UNBOUNDED), saturation=max(bounds), branches=branches)

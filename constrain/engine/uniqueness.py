@@ -155,7 +155,7 @@ class Uniqueness:
         """The position after a token, negative where it is refused."""
         if position < TRACKED:
             to = self._call(accept_token, position, token)
-            if to < 0 or 0x5B not in self._crossing.text(token):
+            if 0x5B not in self._crossing.text(token) or (to < 0 and not self._shapes.repeats):
                 return to
         text = self._crossing.text(token)
         return self.accept_bytes(position, text) if text else _REFUSED
@@ -276,19 +276,23 @@ class Uniqueness:
             stack = self._record(twin)[0]
             frame = self._frame(stack)
             shape, live = self._shapes.sets[frame[1]]
-            dropped = []
+            dropped, repeated = [], []
             remaining = False
             for i in live:
                 branch = shape.branches[i]
                 assert isinstance(branch, ArrayBranch)
                 if not branch.tracked:
                     continue
-                if value in level.items or not self._can_finish(shape, i, len(items), items):
+                if branch.repeats and value in level.items:
+                    repeated.append(i)
+                elif branch.repeats:
+                    remaining = True
+                elif value in level.items or not self._can_finish(shape, i, len(items), items):
                     dropped.append(i)
                 else:
                     remaining = True
-            if dropped:
-                to = self._shapes.without(frame[1], dropped)
+            if dropped or repeated:
+                to = self._shapes.without(frame[1], dropped, repeated)
                 if not to:
                     return None
                 twin = self._new_position(self._new_frame(frame[0], to, *frame[2:]), s.AFTER)
@@ -363,7 +367,7 @@ class Uniqueness:
         out = set(level.items)
         for i in {i for _, i in ways}:
             branch = shape.branches[i]
-            if isinstance(branch, ArrayBranch) and branch.tracked:
+            if isinstance(branch, ArrayBranch) and branch.tracked and not branch.repeats:
                 a = branch.alternative
                 count = len(level.items)
                 if a.contains or count + 1 < a.minimum:
@@ -480,7 +484,8 @@ class Uniqueness:
                 for v, i in ways:
                     known = by_variable.get(v, _SAME)
                     branch = shape.branches[i]
-                    if known == _FINE and is_open[k] and isinstance(branch, ArrayBranch) and branch.tracked:
+                    differs = isinstance(branch, ArrayBranch) and branch.tracked and not branch.repeats
+                    if known == _FINE and is_open[k] and differs:
                         known = _SAME
                     if known == _FINE and self._grows(frame, shape, i):
                         known = _ENDLESS
@@ -529,8 +534,8 @@ class Uniqueness:
         branch = shape.branches[index]
         if isinstance(branch, ArrayBranch):
             a = branch.alternative
-            if branch.items is not None:
-                return False
+            if branch.items is not None or branch.repeats:
+                return branch.repeats
             position = frame[2]
             if not branch.tracked and branch.longest >= 1 << 60:
                 return True
@@ -608,17 +613,20 @@ class Uniqueness:
         in_string = mode in _IN_STRING
         crossing = self._crossing
         if trail is None:
-            crossing.refuse(row, crossing.candidates(row, crossing.opening[in_string]), self._accepts(position))
+            self._try(position, row, crossing.opening[in_string])
             return row
         lists = crossing.commas if self._runs_out(twin, trail) else crossing.further
-        crossing.refuse(row, crossing.candidates(row, lists[in_string]), self._accepts(position))
-        crossing.refuse(row, crossing.candidates(row, crossing.opening[in_string]), self._accepts(position))
+        self._try(position, row, lists[in_string])
+        self._try(position, row, crossing.opening[in_string])
         if self._is_interesting(self.state(position)):
             self._walk(position, 0, row)
         return row
 
-    def _accepts(self, position: int) -> Callable[[bytes], bool]:
-        return lambda text: self.accept_bytes(position, text) >= 0
+    def _try(self, position: int, row: NDArray[np.int32], among: NDArray[np.int32]) -> None:
+        """Try the tokens of a list one by one: those that the automaton admits, or all that a repetition may allow."""
+        tokens = self._crossing.candidates(among, among if self._shapes.repeats else row)
+        for token in tokens:
+            self._crossing.mark(row, token, self.accept_bytes(position, self._crossing.text(token)) >= 0)
 
     def _is_interesting(self, state: State) -> bool:
         """Whether a byte may be refused here, other than by the automaton, before another item begins."""
@@ -654,32 +662,24 @@ class Uniqueness:
         return [b for i in live if isinstance(b := shape.branches[i], ArrayBranch) and b.tracked]
 
     def _walk(self, position: int, node: int, row: NDArray[np.int32]) -> None:
-        """Unmark the tokens below a node of the trie that are refused on the way of values that matter."""
+        """Correct the tokens below a node of the trie on the way of values that matter."""
         crossing = self._crossing
-        state = self.state(position)
-        wanted = self._next_bytes(state)
+        wanted = self._next_bytes(self.state(position))
         i, stop = node + 1, crossing.end[node]
         while i < stop:
             byte = crossing.byte[i]
-            if (wanted is None or byte in wanted) and crossing.any_below(row, i):
-                before = self.twin(position)
+            if (wanted is None or byte in wanted) and (self._shapes.repeats or crossing.any_below(row, i)):
                 to = self.accept_byte(position, byte)
                 if to < 0:
                     crossing.clear_below(row, i)
-                elif to >= TRACKED:
-                    plain = self._call(accept_byte, before, byte)
-                    if plain != self.twin(to):  # alternatives were dropped, so what follows is another mask
-                        text = crossing.prefix(i)
-                        for token in crossing.below(row, i):
-                            if self.accept_bytes(to, crossing.text(token)[text:]) < 0:
-                                crossing.clear(row, token)
-                    elif self._is_interesting(self.state(to)):
-                        self._walk(to, i, row)
-                elif self._call(accept_byte, before, byte) != to:
-                    text = crossing.prefix(i)
-                    for token in crossing.below(row, i):
-                        if self.accept_bytes(to, crossing.text(token)[text:]) < 0:
-                            crossing.clear(row, token)
+                elif self._call(accept_byte, self.twin(position), byte) != self.twin(to):
+                    # The alternatives are others than the automaton knows, so what follows is another mask.
+                    depth = crossing.depth[i]
+                    tokens = crossing.below(row, i, everything=self._shapes.repeats)
+                    for token in tokens:
+                        crossing.mark(row, token, self.accept_bytes(to, crossing.text(token)[depth:]) >= 0)
+                elif self._is_interesting(self.state(to)):
+                    self._walk(to, i, row)
             i = crossing.end[i]
 
     def _next_bytes(self, state: State) -> set[int] | None:
@@ -720,7 +720,7 @@ class Uniqueness:
     def _plain_distance(self, position: int) -> int | None:
         """The automaton's distance where no items that must differ are ahead; None elsewhere."""
         twin, trail = self.state(position)
-        if self._shapes.demands_several or (trail is not None and trail.may_repeat):
+        if self._shapes.demands_several or self._shapes.repeats or (trail is not None and trail.may_repeat):
             return None
         return distance(self._a, twin)
 
@@ -729,6 +729,8 @@ class Uniqueness:
 
         Preferably to an item that can no longer become a value that matters.
         """
+        if self._shapes.repeats and self._wants_repetition(position):
+            return self._towards_repetition(position)
         here = distance(self._a, self.twin(position))
         best, nearest = -1, (True, 0)
         in_string = self._record(self.twin(position))[1] in _IN_STRING
@@ -752,6 +754,38 @@ class Uniqueness:
         assert best >= 0
         return best
 
+    def _wants_repetition(self, position: int) -> bool:
+        """Whether an array can only end once two of its items are equal."""
+        twin, trail = self.state(position)
+        stack = self._record(twin)[0]
+        for level in reversed(trail.levels if trail is not None else ()):
+            frame = self._frame(stack)
+            if level.tracked and all(b.repeats for b in self._branches(twin, stack, frame[1])):
+                return True
+            stack = frame[0]
+        return False
+
+    def _towards_repetition(self, position: int) -> int:
+        """As `_towards_the_end`, where the current item should equal an earlier one."""
+        in_string = self._record(self.twin(position))[1] in _IN_STRING
+        best, nearest = -1, (9, 0)
+        for byte in _NEAREST_FIRST:
+            if byte in _SPACES and not in_string:
+                continue
+            to = self.accept_byte(position, byte)
+            if to < 0:
+                continue
+            if self.may_end(to):
+                return to
+            twin, trail = self.state(to)
+            rank = 0 if not self._wants_repetition(to) else 1 if trail is not None and trail.may_repeat else 2
+            if rank <= nearest[0]:
+                there = (rank, distance(self._a, twin))
+                if there < nearest:
+                    best, nearest = to, there
+        assert best >= 0
+        return best
+
 
 _NEAREST_FIRST = (*b'"}]:,', *(b for b in range(0x21, 256) if b not in b'"}]:,'), *range(0x21))
 _ESCAPED = [bytes((b,)) for b in b'0123456789abcdefnrtu"\\/']
@@ -770,7 +804,7 @@ class _Crossing:
     def __init__(self, fixed: dict[int, Any], words: int) -> None:
         self.byte = memoryview(fixed[m.T_BYTE])
         self.end = memoryview(fixed[m.T_END])
-        self._depth = memoryview(fixed[m.T_DEPTH])
+        self.depth = memoryview(fixed[m.T_DEPTH])
         self._first = memoryview(fixed[m.T_TOFF])
         self._ids = fixed[m.T_TID]
         self._offsets = memoryview(fixed[m.TOKEN_OFF])
@@ -793,10 +827,6 @@ class _Crossing:
         """The bytes of a token."""
         return self._data[self._offsets[token] : self._offsets[token + 1]]
 
-    def prefix(self, node: int) -> int:
-        """Bytes from the root to a node."""
-        return self._depth[node]
-
     def _as_row(self, tokens: Iterable[int]) -> NDArray[np.int32]:
         bits = np.zeros(32 * self._words, dtype=bool)
         for t in tokens:
@@ -815,21 +845,16 @@ class _Crossing:
                 bits ^= low
         return out
 
-    def refuse(self, row: NDArray[np.int32], tokens: Iterable[int], accepts: Callable[[bytes], bool]) -> None:
-        """Unmark those of the tokens that are not accepted."""
-        for t in tokens:
-            if not accepts(self.text(t)):
-                self.clear(row, t)
-
-    def clear(self, row: NDArray[np.int32], token: int) -> None:
-        """Unmark a token."""
-        bits = int(row[token >> 5]) & 0xFFFFFFFF & ~(1 << (token & 31))
+    def mark(self, row: NDArray[np.int32], token: int, allowed: bool) -> None:
+        """Mark a token, or unmark it."""
+        bits = int(row[token >> 5]) & 0xFFFFFFFF
+        bits = bits | 1 << (token & 31) if allowed else bits & ~(1 << (token & 31))
         row[token >> 5] = bits - (1 << 32) if bits >> 31 else bits
 
-    def below(self, row: NDArray[np.int32], node: int) -> list[int]:
-        """The marked tokens at and below a node."""
+    def below(self, row: NDArray[np.int32], node: int, *, everything: bool = False) -> list[int]:
+        """The marked tokens at and below a node, or all."""
         ids = self._ids[self._first[node] : self._first[self.end[node]]]
-        return ids[(row[ids >> 5] >> (ids & 31)) & 1 != 0].tolist()  # type: ignore[no-any-return]
+        return (ids if everything else ids[(row[ids >> 5] >> (ids & 31)) & 1 != 0]).tolist()  # type: ignore[no-any-return]
 
     def any_below(self, row: NDArray[np.int32], node: int) -> bool:
         """Whether a token at or below a node is marked."""
@@ -841,8 +866,8 @@ class _Crossing:
 
     def clear_below(self, row: NDArray[np.int32], node: int) -> None:
         """Unmark the tokens at and below a node."""
-        for t in self.below(row, node):
-            self.clear(row, t)
+        for token in self.below(row, node):
+            self.mark(row, token, False)
 
 
 _known: weakref.WeakKeyDictionary[Terminals, _Crossing] = weakref.WeakKeyDictionary()

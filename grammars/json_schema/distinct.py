@@ -319,6 +319,9 @@ class Distinct:
         return found.values is None or bool(found.values)
 
     def _arrays(self, a: ArrayAlternative) -> Iterator[object] | None:
+        if a.repeated and a.items is not None and self._has_value(a.items):
+            # Of any length, once the first items have values.
+            return None if all(map(self._has_value, a.prefix)) else iter(())
         if a.contains or a.unique:
             items = Items(self._forms, a, listed=False)
             return self._counted_arrays(items) if a.contains else self._different_arrays(a)

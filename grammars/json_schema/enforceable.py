@@ -95,7 +95,13 @@ def _parts(forms: NormalForm, variable: Variable, distinct: Distinct) -> set[Var
                 f"more than {MAX_COUNTED} items must differ",
                 f"MAX_COUNTED = {MAX_COUNTED}",
             )
-        if tracked:
+        if array.repeated and array.items is not None and distinct.values(array.items, 1) is not None:
+            raise UnsupportedSchemaError(
+                forms.pointer(variable),
+                "uniqueItems",
+                "cannot be enforced under a negation where the number of items is limited",
+            )
+        if tracked and array.unique:
             distinct.feasible(array)
             for part in (*array.prefix, *(() if array.items is None else (array.items,))):
                 distinct.is_endless(part)

@@ -238,7 +238,7 @@ class Inhabitation:
             # As a member's name each has a colon and a value of one byte besides.
             return self._object_cost(Members(self._forms, [names]), Variant(names, ()), cost) - 2 * a.minimum
         tracked = is_tracked(self._forms, a)
-        if tracked and not self.distinct.feasible(a):
+        if a.unique and tracked and not self.distinct.feasible(a):
             return INFINITE
         if a.contains or (a.unique and not tracked):
             return Items(self._forms, a).cost(cost)

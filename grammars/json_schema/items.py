@@ -152,8 +152,8 @@ def small_domain(forms: NormalForm, array: ArrayAlternative) -> list[object] | N
 
 
 def is_tracked(forms: NormalForm, array: ArrayAlternative) -> bool:
-    """Whether the items of an array must differ and are too many to be told apart by states."""
-    return array.unique and small_domain(forms, array) is None
+    """Whether the items of an array must differ, or must not, and are too many to be told apart by states."""
+    return array.repeated or (array.unique and small_domain(forms, array) is None)
 
 
 def finite_values(forms: NormalForm, variable: Variable) -> list[object] | None:

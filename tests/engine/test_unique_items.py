@@ -78,6 +78,19 @@ WALKED: dict[str, Any] = {
         "$ref": "#/$defs/t",
         "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}, "uniqueItems": True, "maxItems": 2}},
     },
+    "two items are equal": {
+        "type": "array",
+        "items": {"type": ["integer", "string", "object"]},
+        "not": {"uniqueItems": True},
+    },
+    "either unique or of one type": {
+        "oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "items": {"type": "integer"}}]
+    },
+    "differing arrays of equal items": {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "boolean"}, "not": {"uniqueItems": True}},
+        "uniqueItems": True,
+    },
     "spellings of few numbers": {
         "type": "array",
         "items": {"type": "number", "minimum": 0, "maximum": 3, "multipleOf": 0.25},
@@ -247,26 +260,31 @@ item_schemas = st.sampled_from(
     item_schemas,
     st.integers(0, 3),
     st.none() | item_schemas,
-    st.booleans(),
+    st.sampled_from(["alone", "beside others", "or others", "negated"]),
     st.lists(st.lists(items, max_size=4), min_size=3, max_size=10),
 )
 def test_verdicts_are_those_of_validators(
-    prefix: list[Any], rest: Any, minimum: int, contains: Any, either: bool, arrays: list[list[Any]]
+    prefix: list[Any], rest: Any, minimum: int, contains: Any, combination: str, arrays: list[list[Any]]
 ) -> None:
     schema: dict[str, Any] = {"type": "array", "items": rest, "uniqueItems": True, "minItems": minimum}
     if prefix:
         schema["prefixItems"] = prefix
     if contains is not None:
         schema["contains"] = contains
-    if either:
-        schema = {"anyOf": [schema, {"type": "array", "items": {"type": "integer"}}]}
+    others = {"type": "array", "items": {"type": "integer"}}
+    if combination == "beside others":
+        schema = {"anyOf": [schema, others]}
+    elif combination == "or others":
+        schema = {"oneOf": [schema, others]}
+    elif combination == "negated":
+        schema = {"type": "array", "not": schema}
     judges = validators(schema)
     try:
         grammar = constrain.json_schema(schema)
     except constrain.UnsatisfiableSchemaError:
         assert not any(judge(a) for a in arrays for judge in judges)
         return
-    except constrain.ResourceLimitError:
+    except (constrain.ResourceLimitError, constrain.UnsupportedSchemaError):
         return
     engine = grammar.compile(vocabulary("bytes"))
     for array in arrays:
