@@ -30,6 +30,7 @@ _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
 _NAMES = 5_000  # names of a class looked at to find some that are not in use
 _LONG = 12  # bytes of the longest spelling of one character
+_NOT_YET = 10_000
 _Key = int | bytes | None
 
 
@@ -97,6 +98,8 @@ class _Measure:
                 rest = branch.items.finish(branch.state, frame.count, self._shortest)
                 return rest - (0 if after_value or not rest else 1) + 1 + above
             parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
+            if branch.repeats:  # other alternatives are nearer: this one may not end yet
+                above += _NOT_YET
         else:
             parts = self._missing(frame, shape, branch, key)
         commas = len(parts) if after_value else max(0, len(parts) - 1)

@@ -163,12 +163,14 @@ class NormalForm:
         self._expansion = Expansion(self._subschemas)
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
+        self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
     def demands_several_that_differ(self) -> bool:
-        """Whether some array may have to have several items that differ."""
-        unique = [s for s in self._subschemas if s.unique_items]
-        return bool(unique) and any(s.min_items > 1 or s.contains is not None for s in self._subschemas)
+        """Whether some array may have to have several items that differ, or two that are equal."""
+        if not any(s.unique_items for s in self._subschemas):
+            return False
+        return self.has_repeated or any(s.min_items > 1 or s.contains is not None for s in self._subschemas)
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 
@@ -377,7 +379,7 @@ class NormalForm:
                 case ("contains", int(i), int(low), high):
                     contains.append(self._contains(i, low, cast(Any, high)))
                 case ("repeated",):
-                    repeated = True
+                    repeated = self.has_repeated = True
                     bounds.narrow(2, None)
         if bounds.empty:
             return []
