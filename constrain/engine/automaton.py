@@ -11,9 +11,14 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.engine.distance import distance
 from constrain.engine.shapes import ObjectBranch, Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
+from constrain.engine.uniqueness import TRACKED, Uniqueness
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.base import Language
@@ -23,6 +28,8 @@ from constrain.kernels.entries import entries
 from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import find_key_loop, find_loop
+from constrain.kernels.mask import accept_byte, accept_token, copy_row
+from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
 from constrain.kernels.text_walk import NO_ROW
 
@@ -56,6 +63,7 @@ class Automaton:
         weakref.finalize(self, terminals.rows.give_back, rows)
         self.store.bind(m.ROWS, rows)
         self.shapes = Shapes(self.store, forms, inhabitation)
+        self._unique: Uniqueness | None = None
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         if raw is None:
             self.start = new_position(self.address, root, VALUE, 0, 0, 0)
@@ -67,7 +75,8 @@ class Automaton:
         """Bytes in use by this automaton alone, the vocabulary's tables not counted."""
         shared = {*self.terminals.fixed, m.TABLE, m.CROSS, m.TABLE_ROWS, m.LOOP_SIZES, m.ROWS}
         own = sum(data.nbytes for table, data in self.store.tables.items() if table not in shared)
-        return own + 4 * int(self.C[m.N_ROWS]) * self.terminals.words
+        layer = 0 if self._unique is None else self._unique.nbytes
+        return own + 4 * int(self.C[m.N_ROWS]) * self.terminals.words + layer
 
     def call(self, kernel: Callable[..., int], *args: Any) -> int:
         """Run a kernel, supplying what it misses, until it answers."""
@@ -79,6 +88,65 @@ class Automaton:
                 self.store.grow(int(self.C[m.FULL_TABLE]))
             else:
                 return code
+
+    # ---- moving ------------------------------------------------------------------------------------------------------
+
+    @property
+    def unique(self) -> Uniqueness | None:
+        """The layer for items that must differ, from when such an array has been met."""
+        if self._unique is None and self.shapes.tracks:
+            self._unique = Uniqueness(self)
+        return self._unique
+
+    def accept_token(self, position: int, token: int) -> int:
+        """The position after a token; negative where it is refused."""
+        if not self.shapes.tracks:
+            to = self.call(accept_token, position, token)
+            if not self.shapes.tracks:
+                return to
+        assert self.unique is not None
+        return self.unique.accept_token(position, token)
+
+    def accept_byte(self, position: int, byte: int) -> int:
+        """The position after a byte; negative where it is refused."""
+        if not self.shapes.tracks:
+            to = self.call(accept_byte, position, byte)
+            if not self.shapes.tracks:
+                return to
+        assert self.unique is not None
+        return self.unique.accept_byte(position, byte)
+
+    def copy_row(self, position: int, out: NDArray[np.int32]) -> None:
+        """Write the mask of a position into `out`; extra words are cleared."""
+        if not self.shapes.tracks:
+            self.call(copy_row, position, out)
+            if not self.shapes.tracks:
+                return
+        assert self.unique is not None
+        self.unique.copy_row(position, out)
+
+    def only_byte(self, position: int) -> int:
+        """The one byte that can follow; 256 where there are several or the document may end."""
+        if not self.shapes.tracks:
+            byte = self.call(only_byte, position)
+            if not self.shapes.tracks:
+                return byte
+        assert self.unique is not None
+        return self.unique.only_byte(position)
+
+    def may_end(self, position: int) -> bool:
+        """Whether the document is complete at a position."""
+        return position < TRACKED and bool(position_may_end(self.address, position))
+
+    def distance(self, position: int) -> int:
+        """Bytes of a short completion from a position that is not complete."""
+        if not self.shapes.tracks and not self.shapes.demands_several:
+            return distance(self, position)
+        if self._unique is None:
+            self._unique = Uniqueness(self)
+        return self._unique.distance(position)
+
+    # ---- pieces ------------------------------------------------------------------------------------------------------
 
     def supply_missing(self) -> None:
         """Build all pieces that the last kernel waits for."""
@@ -187,8 +255,8 @@ class Automaton:
             branch = shape.branches[i]
             if isinstance(branch, ObjectBranch):
                 wanted.update(branch.free)
-        declared = {n.encode() for n in shape.names}
-        return int(any(t not in used and t not in declared for t in self.shapes.scanners.names(at, wanted, prefix)))
+        taken = used | {n.encode() for n in shape.names}
+        return int(self.shapes.scanners.has_name(at, wanted, prefix, taken))
 
     def _escape_successors(self, state: int, packed: int) -> int:
         """The states after a code point whose \\u spelling begins as packed; an offset in WORDS, 0 for none."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from constrain.engine.automaton import Automaton
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.json_schema.demands import Room, cheapest
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
@@ -20,10 +20,14 @@ from constrain.kernels import memory as m
 from constrain.kernels import step as s
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH
 
+if TYPE_CHECKING:
+    from constrain.engine.automaton import Automaton
+
 _20 = (1 << 20) - 1
 _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
 _LONG = 12  # bytes of the longest spelling of one character
+_NOT_YET = 10_000
 _Key = int | bytes | None
 
 
@@ -91,6 +95,8 @@ class _Measure:
                 rest = branch.items.finish(branch.state, frame.count, self._shortest)
                 return rest - (0 if after_value or not rest else 1) + 1 + above
             parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
+            if branch.repeats:  # other alternatives are nearer: this one may not end yet
+                above += _NOT_YET
         else:
             total = self._missing(frame, shape, branch, key)
             return total - (0 if after_value or not total else 1) + 1 + above

@@ -50,10 +50,12 @@ class Grammar:
         described = repr((document.root, content, whitespace, pattern))
         self.fingerprint: str = hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
         self._prepared: list[tuple[NormalForm, Inhabitation]] = []
+        self._has_repeated = False
         if pattern is None:
             forms = NormalForm(document)
             inhabitation = Inhabitation(forms)
             check_enforceable(document, forms)
+            self._has_repeated = forms.has_repeated
             inhabitation.require(forms.root)
             self._prepared.append((forms, inhabitation))
 
@@ -80,6 +82,7 @@ class Grammar:
             return self._prepared.pop()
         except IndexError:
             forms = NormalForm(self._document)
+            forms.has_repeated = self._has_repeated
             return forms, Inhabitation(forms)
 
     def _language(self) -> Language | None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.engine.distance import distance
-from constrain.kernels.mask import REFUSED, accept_byte, accept_token, copy_row
-from constrain.kernels.query import only_byte, position_may_end
+from constrain.kernels.mask import REFUSED, accept_token, copy_row
+from constrain.kernels.step import MISS
 
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton
@@ -56,7 +55,7 @@ class Matcher:
         with self._lock:
             position = self._position()
             if token_id in self._eos:
-                if not position_may_end(self._automaton.address, position):
+                if not self._automaton.may_end(position):
                     return False
                 self._terminated = True
                 self._positions.append(position)
@@ -64,11 +63,12 @@ class Matcher:
                 return True
             if not 0 <= token_id < self._compiled.vocabulary.size:
                 return False
-            to = accept_token(self._automaton.address, position, token_id)
+            automaton = self._automaton
+            to = MISS if automaton.shapes.tracks else accept_token(automaton.address, position, token_id)
             if to < 0:
                 if to == REFUSED:
                     return False
-                to = self._automaton.call(accept_token, position, token_id)
+                to = automaton.accept_token(position, token_id)
                 self._compiled._trim()
                 if to < 0:
                     return False
@@ -93,7 +93,7 @@ class Matcher:
 
     def _run(self, position: int, data: bytes) -> int:
         for byte in data:
-            position = self._automaton.call(accept_byte, position, byte)
+            position = self._automaton.accept_byte(position, byte)
             if position < 0:
                 break
         return position
@@ -129,7 +129,7 @@ class Matcher:
                 if isinstance(step, bytes):
                     position = self._run(position, step)
                 elif step not in self._eos:
-                    position = automaton.call(accept_token, position, step)
+                    position = automaton.accept_token(position, step)
                 self._positions.append(position)
         return self._positions[-1]
 
@@ -157,8 +157,9 @@ class Matcher:
             return
         with self._lock:
             position = self._position()
-            if copy_row(self._automaton.address, position, row) < 0:
-                self._automaton.call(copy_row, position, row)
+            automaton = self._automaton
+            if automaton.shapes.tracks or copy_row(automaton.address, position, row) < 0:
+                automaton.copy_row(position, row)
                 self._compiled._trim()
 
     def _fill_foreign(self, row: Any) -> None:
@@ -180,7 +181,7 @@ class Matcher:
         if self._terminated:
             return False
         with self._lock:
-            return bool(position_may_end(self._automaton.address, self._position()))
+            return self._automaton.may_end(self._position())
 
     @property
     def is_terminated(self) -> bool:
@@ -200,11 +201,11 @@ class Matcher:
         with self._lock:
             position = self._position()
             while len(out) < _FORCED_LIMIT:
-                byte = self._automaton.call(only_byte, position)
+                byte = self._automaton.only_byte(position)
                 if byte > 255:
                     break
                 out.append(byte)
-                position = self._automaton.call(accept_byte, position, byte)
+                position = self._automaton.accept_byte(position, byte)
         return bytes(out)
 
     @property
@@ -218,6 +219,6 @@ class Matcher:
             return 0
         with self._lock:
             position = self._position()
-            if position_may_end(self._automaton.address, position):
+            if self._automaton.may_end(position):
                 return 0
-            return distance(self._automaton, position)
+            return self._automaton.distance(position)

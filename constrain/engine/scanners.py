@@ -240,6 +240,20 @@ class Scanners:
                 found = 2
         return found
 
+    def has_name(self, number: int, wanted: Container[frozenset[int]], prefix: bytes, taken: Container[bytes]) -> bool:
+        """Whether there is a name of the wanted classes that is not taken, with `prefix` read to get to the state.
+
+        Of each class there are finitely many names, so going deep first ends, and soon finds one that is not taken.
+        """
+        todo = [(language, state, prefix) for members, language, state in self._classes_at(number) if members in wanted]
+        while todo:
+            language, at, text = todo.pop()
+            if language.accepting(at) and text not in taken:
+                return True
+            row = language.row(at)
+            todo += [(language, int(row[b]), text + bytes((b,))) for b in np.flatnonzero(row).tolist()]
+        return False
+
     def shortest_name(self, number: int, wanted: frozenset[int]) -> bytes | None:
         """A shortest continuation from a state to a name of a class; None where there is none."""
         for members, language, state in self._classes_at(number):

@@ -29,7 +29,7 @@ from constrain.grammars.json_schema.demands import (
     without_implied,
 )
 from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
-from constrain.grammars.json_schema.items import Items, State
+from constrain.grammars.json_schema.items import Items, State, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
 from constrain.kernels import memory as m
@@ -97,7 +97,9 @@ _START = State(())  # no item is written, and none is counted
 class ArrayBranch:
     """An array alternative on behalf of one variable of the set, with the largest length that can be reached.
 
-    Where items are counted or must differ, `items` knows the moves and `state` is where they stand.
+    Where items are counted, or must differ and are few, `items` knows the moves and `state` is where they stand. Where
+    items that must differ are not few, the branch is `tracked`: see `uniqueness`. So is one that must still get an item
+    equal to another, which `repeats`.
     """
 
     variable: int
@@ -105,6 +107,8 @@ class ArrayBranch:
     longest: int
     items: Items | None = None
     state: State = _START
+    tracked: bool = False
+    repeats: bool = False
 
 
 @dataclass(slots=True)
@@ -146,6 +150,10 @@ class Shapes:
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
         self._short_names: dict[tuple[int, frozenset[int], bytes], tuple[list[bytes], Iterator[bytes]]] = {}
+        self.tracks = False  # whether an array was met whose items must differ and have to be remembered
+        self.repeats = False  # whether an array was met of which two items must be equal
+        self.demands_several = forms.demands_several_that_differ()
+        self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
@@ -233,7 +241,8 @@ class Shapes:
                     masks, masks + words, branch.required.bit_count(), 0,
                 ]  # fmt: skip
             elif branch.items is None:
-                records += [branch.alternative.minimum, branch.longest, 0, 0, 0, 0, 0]
+                minimum = _UNBOUNDED if branch.repeats else branch.alternative.minimum
+                records += [minimum, branch.longest, 0, 0, 0, 0, 0]
             else:
                 records += [0, _UNBOUNDED, VIEWED, 0, 0, 0, 0]
         return store.append(m.ALT, records)
@@ -526,7 +535,7 @@ class Shapes:
         ways = []
         for state, part in branch.items.moves(branch.state, position):
             if self.inhabitation.inhabited(part) and self._can_finish(branch.items, state, position + 1):
-                other = ArrayBranch(branch.variable, a, branch.longest, branch.items, state)
+                other = ArrayBranch(branch.variable, a, branch.longest, branch.items, state, branch.tracked)
                 ways.append((shape.number((branch.variable, id(a), state), other), part))
         return ways
 
@@ -658,21 +667,58 @@ class Shapes:
         shape.saturation = max([1, *bounds])
         return shape
 
+    def without(self, number: int, dropped: Iterable[int], repeated: Iterable[int] = ()) -> int:
+        """The set without some live branches, those `repeated` with two equal items; 0 when none is left."""
+        shape, live = self.sets[number]
+        rest = set(live) - set(dropped)
+        for i in repeated:
+            branch = shape.branches[i]
+            assert isinstance(branch, ArrayBranch)
+            plain = ArrayBranch(branch.variable, branch.alternative, branch.longest)
+            rest = rest - {i} | {shape.number((branch.variable, id(branch.alternative), "repeated"), plain)}
+        return self._set(shape, tuple(sorted(rest))) if rest else 0
+
+    def slot_without(self, number: int, dropped: Iterable[tuple[int, int]]) -> int:
+        """The slot without some of its ways; 0 when none is left."""
+        gone = frozenset(dropped)
+        key = (number, gone)
+        found = self._narrowed.get(key)
+        if found is None:
+            owner, vset, ways = self.slots[number]
+            variables = self.vsets[vset]
+            asked: dict[Variable, list[int]] = {}
+            for v, b in ways:
+                if (v, b) not in gone:
+                    asked.setdefault(variables[v], []).append(b)
+            rest = tuple((v, b) for v, branches in enumerate(asked.values()) for b in branches)
+            found = self._narrowed[key] = self._add_slot(owner, self.vset(tuple(asked)), rest) if rest else 0
+        return found
+
+    def is_tracked(self, number: int) -> bool:
+        """Whether items must differ in some live branch of a set, and their values have to be remembered."""
+        shape, live = self.sets[number]
+        return bool(shape.branches) and any(isinstance(b := shape.branches[i], ArrayBranch) and b.tracked for i in live)
+
     def _array_shape(self, alternatives: list[tuple[int, ArrayAlternative]]) -> Shape:
         branches: list[ObjectBranch | ArrayBranch] = []
         prefix = 0
         bounds = [1]
         for variable, a in alternatives:
-            if a.contains or a.unique:
+            tracked = is_tracked(self._forms, a)
+            if tracked and a.unique and not self.inhabitation.distinct.feasible(a):
+                continue
+            self.tracks = self.tracks or tracked
+            self.repeats = self.repeats or a.repeated
+            if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
                 if self._can_finish(items, items.start, 0):
-                    branches.append(ArrayBranch(variable, a, 0, items, items.start))
+                    branches.append(ArrayBranch(variable, a, 0, items, items.start, tracked))
                     prefix = max(prefix, _UNBOUNDED if a.maximum is not None else items.bound + 1)
                     bounds.append(_UNBOUNDED if a.maximum is not None else items.bound + 1)
                 continue
             longest = self.inhabitation.required_length(a)
             if a.minimum <= longest:
-                branches.append(ArrayBranch(variable, a, longest))
+                branches.append(ArrayBranch(variable, a, longest, tracked=tracked, repeats=a.repeated))
                 prefix = max(prefix, len(a.prefix))
                 bounds += [a.minimum, len(a.prefix), *([longest] if longest < _UNBOUNDED else [])]
         return Shape(ARRAY_KIND, prefix=min(prefix, _UNBOUNDED), saturation=max(bounds), branches=branches)

@@ -110,6 +110,11 @@ def value_in_plan(room: Room, clauses: tuple[Clause, ...], member: str | frozens
     return ANYTHING if search.plan is None else search.plan.free[0].value
 
 
+def cost_with_name(room: Room, clauses: tuple[Clause, ...], members: frozenset[int]) -> float:
+    """Cost of some plan with a free name of a class; infinite where there is none."""
+    return _Search(room, any_plan=True).run(clauses, (FreeSome(frozenset((members,)), ANYTHING),))
+
+
 class _Search:
     def __init__(self, room: Room, any_plan: bool) -> None:
         self._room, self._any_plan = room, any_plan

@@ -6,12 +6,13 @@ possible only with some keywords; where one of those occurs, everything reachabl
 
 from __future__ import annotations
 
-from constrain.grammars.errors import ResourceLimitError
+from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.demands import FreeSome
+from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
-from constrain.grammars.json_schema.items import Items
-from constrain.grammars.json_schema.members import Members, as_names
+from constrain.grammars.json_schema.items import MAX_COUNTED, Items, is_tracked
+from constrain.grammars.json_schema.members import Members
 from constrain.grammars.json_schema.normal import Has, NormalForm, Variable
 from constrain.grammars.json_schema.texts import is_combined, texts_of
 
@@ -49,10 +50,11 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
         return
     todo: list[Variable] = [forms.root]
     seen = set(todo)
+    distinct = Distinct(forms)
     while todo and len(seen) <= MAX_VARIABLES:
         variable = todo.pop()
         try:
-            parts = _parts(forms, variable)
+            parts = _parts(forms, variable, distinct)
         except ResourceLimitError as error:
             if error.pointer:
                 raise
@@ -70,7 +72,7 @@ def _asks_of_strings(members: list[Subschema]) -> bool:
     return languages > 0 and languages + bounds > 1
 
 
-def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
+def _parts(forms: NormalForm, variable: Variable, distinct: Distinct) -> set[Variable]:
     """The variables of all members and items, the whole variable brought to normal form on the way."""
     out: set[Variable] = set()
     types = forms.types(variable)
@@ -98,10 +100,26 @@ def _parts(forms: NormalForm, variable: Variable) -> set[Variable]:
                     elif isinstance(o, FreeSome):
                         out.update(free[c] | o.value for c in o.classes)
     arrays = forms.arrays(variable) if types & ir.ARRAY else ()
-    # Strings that must differ are read as names are, which other arrays beside them cannot share.
-    by_name = all(array.unique and as_names(forms, array) is not None for array in arrays)
     for array in arrays:
-        if array.contains or (array.unique and not by_name):
+        tracked = is_tracked(forms, array)
+        if tracked and array.minimum > MAX_COUNTED:
+            raise ResourceLimitError(
+                forms.pointer(variable),
+                "uniqueItems",
+                f"more than {MAX_COUNTED} items must differ",
+                f"MAX_COUNTED = {MAX_COUNTED}",
+            )
+        if array.repeated and array.items is not None and distinct.values(array.items, 1) is not None:
+            raise UnsupportedSchemaError(
+                forms.pointer(variable),
+                "uniqueItems",
+                "cannot be enforced under a negation where the number of items is limited",
+            )
+        if tracked and array.unique:
+            distinct.feasible(array)
+            for part in (*array.prefix, *(() if array.items is None else (array.items,))):
+                distinct.is_endless(part)
+        if array.contains or (array.unique and not tracked):
             out |= Items(forms, array).parts()
         else:
             out.update((*array.prefix, *(() if array.items is None else (array.items,))))

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from constrain.grammars.errors import ResourceLimitError, UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.demands import Clause, Room, cheapest
-from constrain.grammars.json_schema.items import Items
+from constrain.grammars.json_schema.distinct import Distinct
+from constrain.grammars.json_schema.items import Items, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import (
     ANYTHING,
@@ -86,6 +87,7 @@ class Inhabitation:
         self._lacking: dict[Variable, set[Variable]] = {}  # of variables without a value, the parts that have none
         self._new_names: dict[tuple[int, frozenset[int]], tuple[Members, int]] = {}  # bytes of the shortest one
         self._parts: dict[int, _Parts] = {}  # by address of the alternative
+        self.distinct = Distinct(forms)
 
     def shortest(self, variable: Variable) -> float:
         """Bytes of the shortest text of the variable; infinite when it has no value."""
@@ -319,7 +321,10 @@ class Inhabitation:
         names = as_names(self._forms, a) if a.unique else None
         if names is not None:
             return self._object_cost(names, cost, any_value, as_items=True)
-        if a.contains or a.unique:
+        tracked = is_tracked(self._forms, a)
+        if a.unique and tracked and not self.distinct.feasible(a):
+            return INFINITE
+        if a.contains or (a.unique and not tracked):
             return Items(self._forms, a).cost(cost)
         if a.maximum is not None and a.maximum < a.minimum:
             return INFINITE

@@ -1,9 +1,10 @@
 """Arrays that count: bounds on the items that are valid under a schema (`contains`), and items that must differ.
 
 Such an array is followed through *states*: how many items each bound has counted so far, and which values have been
-used where all items come from a finite set. An item may be read in several ways, each with the variable that its value
+used where all items come from a small set. An item may be read in several ways, each with the variable that its value
 must then be in and the state that follows; reading all of them side by side is exact. A state is entered only if the
-array can still be finished from it.
+array can still be finished from it. Where items that must differ come from larger sets, states leave that aside: it is
+for others to remember the values (see `distinct`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
-from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
+from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, Contains, NormalForm, Variable
 
-MAX_DISTINCT = 64
-"""Values of a finite set of items that must differ."""
+MAX_DISTINCT = 10
+"""Values of a finite set of items that must differ, up to which the sets of those used are states."""
 MAX_COUNTED = 1_000
 """Items that are counted one by one."""
 
@@ -32,9 +33,9 @@ class State:
 
 
 class Items:
-    """The states of one array alternative."""
+    """The states of one array alternative. With `listed`, they hold the values used where the set of items is small."""
 
-    def __init__(self, forms: NormalForm, alternative: ArrayAlternative) -> None:
+    def __init__(self, forms: NormalForm, alternative: ArrayAlternative, *, listed: bool = True) -> None:
         self._forms, self.alternative = forms, alternative
         self.start = State((0,) * len(alternative.contains))
         a = alternative
@@ -44,22 +45,7 @@ class Items:
                 "", "contains", f"counts more than {MAX_COUNTED} items", f"MAX_COUNTED = {MAX_COUNTED}"
             )
         self.bound = min(longest, MAX_COUNTED)  # positions from here on are alike, but for the maximum
-        self._domain = self._finite_domain() if a.unique else None
-
-    def _finite_domain(self) -> list[object]:
-        a = self.alternative
-        found: dict[Variable, object] = {}
-        for part in (*a.prefix, *(() if a.items is None else (a.items,))):
-            values = finite_values(self._forms, part)
-            if values is None or len(values) > MAX_DISTINCT:
-                raise UnsupportedSchemaError(
-                    self._forms.pointer(part),
-                    "uniqueItems",
-                    "items that must differ have to come from a small finite set",
-                )
-            for v in values:
-                found[self._forms.literal(v)] = v
-        return list(found.values())
+        self._domain = small_domain(forms, a) if a.unique and listed else None
 
     def may_close(self, state: State, count: int) -> bool:
         """Whether the array may end after `count` items."""
@@ -149,6 +135,25 @@ def _ways(
             options.append((n, c.against))
         ways = [((*done, m), extra | more) for done, extra in ways for m, more in options]
     yield from ways
+
+
+def small_domain(forms: NormalForm, array: ArrayAlternative) -> list[object] | None:
+    """The values that items can have at all, where they are few scalars; None otherwise."""
+    found: dict[Variable, object] = {}
+    for part in (*array.prefix, *(() if array.items is None else (array.items,))):
+        values = finite_values(forms, part)
+        if values is None:
+            return None
+        for v in values:
+            found[forms.literal(v)] = v
+        if len(found) > MAX_DISTINCT:
+            return None
+    return list(found.values())
+
+
+def is_tracked(forms: NormalForm, array: ArrayAlternative) -> bool:
+    """Whether the items of an array must differ, or must not, and are too many to be told apart by states."""
+    return array.repeated or (array.unique and small_domain(forms, array) is None)
 
 
 def finite_values(forms: NormalForm, variable: Variable) -> list[object] | None:

@@ -111,7 +111,10 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class ArrayAlternative:
-    """One way to be a valid array: values of the first positions and of all later ones (None: no later ones)."""
+    """One way to be a valid array: values of the first positions and of all later ones (None: no later ones).
+
+    With `unique` all items differ; with `repeated` some two are equal.
+    """
 
     prefix: tuple[Variable, ...]
     items: Variable | None
@@ -119,6 +122,7 @@ class ArrayAlternative:
     maximum: int | None
     contains: tuple[Contains, ...] = ()
     unique: bool = False
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,14 @@ class NormalForm:
         self._expansion = Expansion(self._subschemas)
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
+        self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
+
+    def demands_several_that_differ(self) -> bool:
+        """Whether some array may have to have several items that differ, or two that are equal."""
+        if not any(s.unique_items for s in self._subschemas):
+            return False
+        return self.has_repeated or any(s.min_items > 1 or s.contains is not None for s in self._subschemas)
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 
@@ -425,7 +436,7 @@ class NormalForm:
         members = [self._subschemas[i] for i in conjunction.members]
         bounds = _Bounds()
         contains: list[Contains] = []
-        unique = False
+        unique = repeated = False
         for m in members:
             bounds.narrow(m.min_items, m.max_items)
             unique = unique or m.unique_items
@@ -450,11 +461,8 @@ class NormalForm:
                 case ("contains", int(i), int(low), high):
                     contains.append(self._contains(i, low, cast(Any, high)))
                 case ("repeated",):
-                    raise UnsupportedSchemaError(
-                        self.pointer(frozenset(conjunction.members)),
-                        "uniqueItems",
-                        "cannot be enforced under a negation",
-                    )
+                    repeated = self.has_repeated = True
+                    bounds.narrow(2, None)
         if bounds.empty:
             return []
         length = max([len(m.prefix_items) for m in members] + [k + 1 for k in extra], default=0)
@@ -478,7 +486,15 @@ class NormalForm:
         if self.types(cast(Variable, items)) == 0:
             items = None
         unique = unique and (bounds.high is None or bounds.high > 1)
-        return [ArrayAlternative(tuple(prefix), items, bounds.low, bounds.high, tuple(contains), unique)]
+        if repeated and unique:
+            return []
+        if repeated and (items is None or bounds.high is not None or contains):
+            raise UnsupportedSchemaError(
+                self.pointer(frozenset(conjunction.members)),
+                "uniqueItems",
+                "cannot be enforced under a negation where the number of items is limited or items are counted",
+            )
+        return [ArrayAlternative(tuple(prefix), items, bounds.low, bounds.high, tuple(contains), unique, repeated)]
 
     def _contains(self, index: int, low: int, high: int | None) -> Contains:
         return Contains(self.variable((index,)), low, high, 0, self.variable((~index,)))

@@ -497,6 +497,85 @@ COMBINED: dict[str, Case] = {
         [["a", 1, 2], ["b", "c", 3, 0], ["a", "b", 1, 0, 2, 3]],
         [[], ["a", "b", 1], ["b", "b", 1, 2], ["a", 1, 1], ["a", 1, 2, 4], ["b", "c", 2, 2]],
     ),
+    "unique anything": Case(
+        {"type": "array", "uniqueItems": True},
+        [[], [1, True, "1", [1], {"1": 1}], [[], {}, [[]]], [0, -1, 10, 1]],
+        [[1, 1.0], [{"a": 1, "b": [2]}, 0, {"b": [2.0], "a": 1}], [[], 1, []], ["é", "é"], [0, -0.0]],
+    ),
+    "unique objects": Case(
+        {
+            "type": "array",
+            "items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
+            "uniqueItems": True,
+            "minItems": 2,
+        },
+        [[{"id": 1}, {"id": 2}], [{"id": 1}, {"id": 1, "x": None}, {"id": 1, "x": 0}]],
+        [[{"id": 1}], [{"id": 1}, {"id": 1}], [{"id": 1, "x": 2}, {"x": 2, "id": 1}], [{"id": 1}, {}]],
+    ),
+    "unique objects of which there are four": Case(
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"a": {"type": "boolean"}, "b": {"const": 0}},
+                "required": ["a"],
+                "additionalProperties": False,
+            },
+            "uniqueItems": True,
+            "minItems": 3,
+        },
+        [
+            [{"a": True}, {"a": False}, {"b": 0, "a": True}],
+            [{"a": x, **y} for x in (True, False) for y in ({}, {"b": 0})],
+        ],
+        [[{"a": True}, {"a": False}], [{"a": True}, {"a": False}, {"a": True}], [{"a": 0}] * 3],
+    ),
+    "unique numbers of a range": Case(
+        {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 0, "maximum": 11},
+            "uniqueItems": True,
+            "minItems": 10,
+        },
+        [list(range(12)), list(range(11, 1, -1))],
+        [list(range(9)), [*range(10), 3], [*range(12), 12]],
+    ),
+    "unique in unique": Case(
+        {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": ["integer", "string"]}, "uniqueItems": True, "maxItems": 2},
+            "uniqueItems": True,
+        },
+        [[[], [1], [1, 2], [2, 1]], [["a", "b"], ["b", "a"], ["a"]]],
+        [[[1, 1]], [[1, 2], [], [1, 2]], [[], []], [["a"], ["a"]]],
+    ),
+    "unique or of one type": Case(
+        {"anyOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "items": {"type": "integer"}}]},
+        [[1, 1, 1], ["a", 1, "b"], [], [2, 2]],
+        [["a", "a"], ["a", 1, 1], [1, 1, "a"]],
+    ),
+    "unique and counted": Case(
+        {
+            "type": "array",
+            "items": {"type": ["integer", "array"], "maxItems": 1, "items": {"type": "null"}},
+            "contains": {"enum": [1, 2, []]},
+            "minContains": 3,
+            "maxItems": 4,
+            "uniqueItems": True,
+        },
+        [[1, 2, []], [[], 7, 2, 1], [1, [None], 2, []]],
+        [[1, 2], [1, 2, 2], [1, 2, [], []], [1, 3, 4, []], []],
+    ),
+    "unique tuple that keeps a value back": Case(
+        {
+            "type": "array",
+            "prefixItems": [{"type": ["integer", "array"]}, {"type": "integer"}, {"const": 1}],
+            "minItems": 3,
+            "uniqueItems": True,
+        },
+        [[2, 3, 1], [[], 0, 1, "x"]],
+        [[1, 2, 1], [2, 1, 1], [2, 2, 1], [2, 3]],
+    ),
     # formats
     "format date-time": Case(
         {"type": "string", "format": "date-time"},

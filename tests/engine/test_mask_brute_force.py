@@ -25,6 +25,8 @@ COMBINED_CASES = [
     "unevaluatedProperties through references",
     "contains with bounds",
     "unique strings",
+    "unique anything",
+    "unique objects",
     "formats of one object",
     "lookaround",
     "recursion through not",

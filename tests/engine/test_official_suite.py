@@ -44,8 +44,7 @@ HOST = "http://localhost:1234/"
 ANOTHER_CHOICE = ("*/format.json: * is only an annotation by default", "optional/content.json: *")
 """Tests that are left out, by folder, file and description."""
 
-REFUSED = {
-}
+REFUSED = {}
 """The schemas that may be refused, by file and keyword."""
 
 MOST_REFUSED = {"required": 5, "optional": 0}
