@@ -12,7 +12,7 @@ Colazzo, Ghelli, Sartiani and Scherzinger (PVLDB 2022).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, cast
@@ -704,8 +704,6 @@ class NormalForm:
         )
 
     def _admits_object(self, s: Subschema, value: dict[str, object]) -> bool:
-        if s.unevaluated_properties is not None:
-            raise UnsupportedSchemaError(s.pointer, "unevaluatedProperties", "cannot be enforced beside enum or const")
         if not s.min_properties <= len(value) <= _or_infinite(s.max_properties):
             return False
         if any(name not in value for name in s.required):
@@ -724,11 +722,12 @@ class NormalForm:
                 asked.append(s.properties[name])
             if not all(self._holds(i, member) for i in asked or [s.additional]):
                 return False
-        return True
+        if s.unevaluated_properties is None:
+            return True
+        evaluated = self._evaluated_names(s, value)
+        return all(name in evaluated or self._holds(s.unevaluated_properties, value[name]) for name in value)
 
     def _admits_array(self, s: Subschema, value: list[object]) -> bool:
-        if s.unevaluated_items is not None:
-            raise UnsupportedSchemaError(s.pointer, "unevaluatedItems", "cannot be enforced beside enum or const")
         if not s.min_items <= len(value) <= _or_infinite(s.max_items):
             return False
         if s.unique_items and len(set(map(identity, value))) < len(value):
@@ -738,7 +737,53 @@ class NormalForm:
             if not s.min_contains <= count <= _or_infinite(s.max_contains):
                 return False
         places = [s.prefix_items[k] if k < len(s.prefix_items) else s.items for k in range(len(value))]
-        return all(map(self._holds, places, value))
+        if not all(map(self._holds, places, value)):
+            return False
+        if s.unevaluated_items is None:
+            return True
+        evaluated = self._evaluated_places(s, value)
+        return all(k in evaluated or self._holds(s.unevaluated_items, item) for k, item in enumerate(value))
+
+    def _applied(self, s: Subschema, value: object) -> Iterator[Subschema]:
+        """The subschemas in place under which a valid value is valid, so that what they evaluate counts."""
+        candidates = [*s.all_of, *(b for group in (*s.any_of, *s.one_of) for b in group)]
+        for condition, then, otherwise in s.conditions:
+            if self._holds(condition, value):
+                candidates.append(condition)
+                otherwise = then
+            candidates += [] if otherwise is None else [otherwise]
+        if isinstance(value, dict):
+            candidates += [i for name, i in s.dependent_schemas.items() if name in value]
+        return (self._subschemas[i] for i in candidates if self._holds(i, value))
+
+    def _evaluated_names(self, s: Subschema, value: dict[str, object]) -> set[str]:
+        """The members of a valid object that a subschema evaluates, its own `unevaluatedProperties` left aside."""
+        if s.additional is not None:
+            return set(value)
+        patterns = [search_language(p) for p, _ in s.pattern_properties]
+        out = {
+            name
+            for name in value
+            if name in s.properties or any(p.matches(name.encode("utf-8", "surrogatepass")) for p in patterns)
+        }
+        for part in self._applied(s, value):
+            if part.unevaluated_properties is not None:
+                return set(value)
+            out |= self._evaluated_names(part, value)
+        return out
+
+    def _evaluated_places(self, s: Subschema, value: list[object]) -> set[int]:
+        """The positions of a valid array that a subschema evaluates, its own `unevaluatedItems` left aside."""
+        if s.items is not None:
+            return set(range(len(value)))
+        out = set(range(min(len(s.prefix_items), len(value))))
+        if s.contains is not None:
+            out |= {k for k, item in enumerate(value) if self._holds(s.contains, item)}
+        for part in self._applied(s, value):
+            if part.unevaluated_items is not None:
+                return set(range(len(value)))
+            out |= self._evaluated_places(part, value)
+        return out
 
 
 def _admits_number(s: Subschema, value: Fraction) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain.grammars.errors import UnsatisfiableSchemaError
-from tests.oracles import accepts, attempt, finite, verdict, vocabulary
+from tests.oracles import accepts, attempt, compiled, finite, validators, verdict, vocabulary
 
 D4 = "http://json-schema.org/draft-04/schema#"
 D7 = "http://json-schema.org/draft-07/schema#"
@@ -585,3 +585,50 @@ def test_an_enumerated_object_is_tested_against_every_keyword_beside_it() -> Non
     compiled = grammar.compile(vocabulary("bytes"))
     assert not compiled.matcher().accept_bytes(b'{"b":1')
     assert compiled.matcher().accept_bytes(b'{"c":1}')
+
+
+@pytest.mark.parametrize(
+    ("schema", "valid"),
+    [
+        (
+            {"enum": [{"a": 1, "b": 2}, {"a": 1}, {"c": 3}], "properties": {"a": True}, "unevaluatedProperties": False},
+            [{"a": 1}],
+        ),
+        (
+            {
+                "enum": [{"a": 1, "b": 2}, {"a": 2, "b": "x"}, {"b": 3, "c": "x"}],
+                "anyOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"b": {"const": 3}}}],
+                "unevaluatedProperties": {"type": "integer"},
+            },
+            [{"a": 1, "b": 2}],
+        ),
+        ({"enum": [[1, 2], [1], ["x", 2]], "prefixItems": [True], "unevaluatedItems": False}, [[1]]),
+        (
+            {"enum": [[1, 2], ["x", 2], ["x"]], "contains": {"type": "string"}, "unevaluatedItems": {"const": 2}},
+            [["x", 2], ["x"]],
+        ),
+        (
+            {
+                "enum": [{"a": 1, "b": 2}, {"a": 1}, {"b": 2}],
+                "if": {"required": ["b"]},
+                "then": {"properties": {"a": True, "b": True}},
+                "else": True,
+                "unevaluatedProperties": False,
+            },
+            [{"a": 1, "b": 2}, {"b": 2}],
+        ),
+        (
+            {
+                "enum": [{"a": 1}, {"a": 1, "b": 2}, {"b": 2}],
+                "not": {"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False},
+            },
+            [{"a": 1, "b": 2}, {"b": 2}],
+        ),
+    ],
+)
+def test_what_is_left_unevaluated_of_enumerated_values(schema: Any, valid: list[Any]) -> None:
+    is_valid, is_valid_too = validators(schema)
+    grammar = compiled(schema)
+    for value in schema["enum"]:
+        assert is_valid(value) == is_valid_too(value) == (value in valid)
+        assert accepts(grammar, json.dumps(value)) == (value in valid), value
