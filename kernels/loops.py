@@ -65,7 +65,7 @@ from .step import (
 
 UNLIMITED = 1 << 60
 _WIDE = 8  # with fewer ASCII characters to follow, a walk is narrow anyway
-_ALL = (1 << NO_CLASS) - 1
+EVERY_CLASS = (1 << NO_CLASS) - 1
 # The classes by first byte, then those by second byte: where their bytes begin, the bytes, and the first bytes before.
 _STARTS = np.cumsum([0, *(len(g) for g in FIRST_BYTES), *(len(g) for _, g in SECOND_BYTES)]).astype(np.int64)
 _BYTES = np.frombuffer(b"".join([*FIRST_BYTES, *(g for _, g in SECOND_BYTES)]), dtype=np.uint8).astype(np.int64)
@@ -214,11 +214,11 @@ def _close(C: Any, q: int, fst: int) -> int:
 
     OK or MISS. Where too many states are met, the loop is what keeps the state itself.
     """
-    allowed = _ALL
+    allowed = EVERY_CLASS
     while True:
         C[REACHED] = q
         C[N_REACHED] = 1
-        before, dead = allowed, _ALL
+        before, dead = allowed, EVERY_CLASS
         i = 0
         while i < C[N_REACHED] <= MAX_REACHED and allowed == before:
             if _visit(C, C[REACHED + i], allowed, fst) != OK:
@@ -275,7 +275,7 @@ def find_loop(address: int, q: int) -> int:
     at = q * STATE_WIDTH
     flags = states[at + Q_FLAGS]
     if states[at + Q_PAD] >= 0:  # whatever comes, so many further characters complete it
-        states[at + Q_LOOP] = _ALL
+        states[at + Q_LOOP] = EVERY_CLASS
         states[at + Q_LIMIT] = UNLIMITED
         if flags & COUNTED:
             entry = states[at + Q_ENTRY]

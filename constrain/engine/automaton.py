@@ -27,7 +27,7 @@ from constrain.kernels import memory as m
 from constrain.kernels.entries import entries
 from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
-from constrain.kernels.loops import find_key_loop, find_loop
+from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
@@ -206,6 +206,7 @@ class Automaton:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""
         store = self.store
         if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0:
+            self.shapes.scanners.find_padding(state)
             while find_loop(self.address, state) == MISS:
                 self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
         if with_row:
@@ -215,9 +216,14 @@ class Automaton:
 
     def _key_loop(self, number: int, state: int) -> int:
         """The number of the record of the loop of a free name's state, in an object's set of alternatives."""
-        while find_key_loop(self.address, number, state) == MISS:
-            self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
-        loop, dead = int(self.C[m.LOOP_ALIVE]), int(self.C[m.LOOP_DEAD])
+        shape, live = self.shapes.sets[number]
+        branches = [b for i in live if isinstance(b := shape.branches[i], ObjectBranch)]
+        if self.shapes.scanners.takes_any(state, {members for b in branches for members in b.free}):
+            loop, dead = EVERY_CLASS, 0
+        else:
+            while find_key_loop(self.address, number, state) == MISS:
+                self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
+            loop, dead = int(self.C[m.LOOP_ALIVE]), int(self.C[m.LOOP_DEAD])
         row = self.terminals.loop_row(self.store, loop) if loop else NO_ROW
         return self.store.append(m.KEY_LOOPS, (loop, dead, row)) // KEY_LOOP_WIDTH
 

@@ -29,6 +29,7 @@ from constrain.kernels.step import (
     LITERAL_BIT,
     LITERALS_WIDTH,
     Q_FLAGS,
+    Q_PAD,
     SIMPLE,
     STATE_WIDTH,
     UNIVERSAL,
@@ -176,13 +177,15 @@ class Scanners:
                     known[t] = number_of([(language, t, what)])
                 row = known[source]
             return row
-        rows = np.stack([language.row(state) for language, state, _ in parts])
-        columns, inverse = np.unique(rows, axis=1, return_inverse=True)
-        numbers = []
-        for column in columns.T.tolist():
-            live = [(p[0], t, p[2]) for p, t in zip(parts, column, strict=True) if t]
-            numbers.append(number_of(live) if live else 0)
-        return np.array(numbers, dtype=np.int32)[inverse.reshape(-1)]
+        numbers: dict[tuple[int, ...], int] = {(0,) * len(parts): 0}
+        out = []
+        for column in zip(*(language.row(state).tolist() for language, state, _ in parts), strict=True):
+            number = numbers.get(column)
+            if number is None:
+                live = [(p[0], t, p[2]) for p, t in zip(parts, column, strict=True) if t]
+                number = numbers[column] = number_of(live)
+            out.append(number)
+        return np.array(out, dtype=np.int32)
 
     # ---- strings -----------------------------------------------------------------------------------------------------
 
@@ -253,6 +256,13 @@ class Scanners:
             row = language.row(at)
             todo += [(language, int(row[b]), text + bytes((b,))) for b in np.flatnonzero(row).tolist()]
         return False
+
+    def takes_any(self, number: int, wanted: Container[frozenset[int]]) -> bool:
+        """Whether whatever text comes next, a name of one of the wanted classes can follow, so far as is evident."""
+        return any(
+            members in wanted and language.padding(state) is not None
+            for members, language, state in self._classes_at(number)
+        )
 
     def shortest_name(self, number: int, wanted: frozenset[int]) -> bytes | None:
         """A shortest continuation from a state to a name of a class; None where there is none."""
@@ -339,17 +349,7 @@ class Scanners:
             flags |= COUNTED
             entry = store.append(m.ENTRY, records)
         outcome = self._outcome(accepted) if accepted else 0
-        pad = parts[0][0].padding(parts[0][1]) if len(parts) == 1 else None
-        return self._add_state(
-            flags,
-            outcome,
-            entry,
-            count if counted else 0,
-            0,
-            free,
-            self._outcome(everything),
-            -1 if pad is None else pad,
-        )
+        return self._add_state(flags, outcome, entry, count if counted else 0, 0, free, self._outcome(everything))
 
     def _length_set(self, lengths: LengthSet) -> int:
         if lengths == ALL_LENGTHS:
@@ -370,6 +370,14 @@ class Scanners:
             if subset >> i & 1:
                 bits |= 1 << e.variable
         return self._outcome(bits)
+
+    def find_padding(self, number: int) -> None:
+        """Store how many code points suffice to complete a string, whatever comes before them, if that is evident."""
+        record = self._store.tables[m.STATE][number * STATE_WIDTH :]
+        parts = self._texts[number]
+        if not record[Q_FLAGS] & COUNTED or len(parts) == 1:
+            found = [n for language, state, _ in parts if (n := language.padding(state)) is not None]
+            record[Q_PAD] = min(found, default=-1)
 
     def text_parts(self, number: int) -> tuple[TextPart, ...]:
         """The components of a string state."""

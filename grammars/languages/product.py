@@ -76,6 +76,20 @@ class Product(CodePointLanguage):
 
     # Tuples of components' states
 
+    def padding(self, state: int) -> int | None:
+        at = self._tuples.get(state)
+        if at is None or state == DEAD:
+            return None
+        needed, parts = self._needed, self._parts
+        if not all(part.universal(s) for part, s in zip(parts[:needed], at[:needed], strict=True)):
+            return None
+        # With a code point behind it that none of the others knows, no text is in any of them.
+        known = CodePoints(())
+        for part, s in zip(parts[needed:], at[needed:], strict=True):
+            if s != DEAD:
+                known |= part.alphabet(s)
+        return None if known == EVERY else 1
+
     def _viable(self, at: Tuple) -> bool:
         """False when the tuple is evidently dead."""
         needed, parts = self._needed, self._parts
