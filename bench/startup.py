@@ -1,0 +1,185 @@
+"""`constrain bench startup`: what a process pays before its first mask, each figure from fresh processes.
+
+The phases of one process: import of the engine (with all that it pulls in), set-up of the vocabulary, compile and
+first mask of a first schema, the same for a second one. Loading the tokenizer's file comes before and is not counted.
+This library, which keeps kernels and vocabularies on disk, is run in an empty cache folder first ("cold": the kernels
+are compiled), then again in the folder that this left ("warm").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from constrain.bench.engines import ENGINES, Unavailable, choose, is_ours
+from constrain.bench.results import Result, describe
+from constrain.bench.tables import Cell, Table, duration, ranked, ratio
+from constrain.bench.tokenizers import load_tokenizer
+
+PHASES = {
+    "import_us": "import",
+    "vocabulary_us": "vocabulary set-up",
+    "first_us": "first schema: compile, first mask",
+    "second_us": "second schema: compile, first mask",
+    "total_us": "import to first mask",
+}
+_FIRST = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "maxLength": 40}, "days": {"type": "integer"}},
+    "required": ["city", "days"],
+    "additionalProperties": False,
+}
+_SECOND = {
+    "type": "object",
+    "properties": {"tags": {"type": "array", "items": {"enum": ["new", "sale"]}}, "price": {"type": "number"}},
+    "required": ["tags", "price"],
+    "additionalProperties": False,
+}
+_IMPORT = "import time; begin = time.perf_counter(); {what}; print((time.perf_counter() - begin) * 1e6)"
+_IMPORTS = {
+    # The names of this library are imported when first used, so the bare import would say nothing.
+    "constrain": "import constrain; constrain.json_schema; constrain.Vocabulary",
+    "grid": "import grid.jsonschema, grid.models.vllm_structured",
+}
+
+
+def probe(name: str, tokenizer: str) -> dict[str, float]:
+    """The phases of this process, in microseconds, apart from the import."""
+    from constrain.bench.engines import load_engine
+
+    model = load_tokenizer(tokenizer)
+    model.tokens()
+    entry = ENGINES.get(name)
+    for statement in [_import_of(name)] if entry else []:
+        exec(statement, {})
+    begin = time.perf_counter()
+    engine = load_engine(name, model)
+    ready = time.perf_counter()
+    engine.compile(_FIRST).start().mask()
+    first = time.perf_counter()
+    engine.compile(_SECOND).start().mask()
+    second = time.perf_counter()
+    return {
+        "vocabulary_us": (ready - begin) * 1e6,
+        "first_us": (first - ready) * 1e6,
+        "second_us": (second - first) * 1e6,
+    }
+
+
+def _import_of(name: str) -> str:
+    return _IMPORTS.get(name) or "import " + ", ".join(ENGINES[name].imports)
+
+
+def _python(arguments: list[str], environment: dict[str, str], limit_s: float, name: str) -> str:
+    try:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(name, f"over {limit_s:g} s") from None
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise Unavailable(name, lines[-1].strip()[:300] if lines else f"exit code {done.returncode}")
+    return done.stdout
+
+
+def run(
+    engines: Sequence[str],
+    *,
+    tokenizer: str,
+    repeats: int = 3,
+    limit_s: float = 300.0,
+    advance: Callable[[str], None] = lambda _: None,
+) -> Result:
+    """Measure all engines, `repeats` times where nothing is kept on disk."""
+    model = load_tokenizer(tokenizer)
+    present, missing = choose(engines)
+    result = Result("startup", describe(present, model, repeats=repeats, limit_s=limit_s))
+    for unavailable in missing:
+        result.skip(unavailable)
+    found: dict[str, Any] = {}
+    for name in present:
+        try:
+            found[name] = _one(name, tokenizer, repeats, limit_s)
+        except Unavailable as unavailable:
+            result.skip(unavailable)
+        advance(name)
+    result.data = {"engines": found}
+    return result
+
+
+def _one(name: str, tokenizer: str, repeats: int, limit_s: float) -> dict[str, Any]:
+    # What this process imports from must be found by the new ones too, installed or not.
+    paths = os.pathsep.join(p or os.getcwd() for p in sys.path)
+    base = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    runs: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        # The kernels' and the vocabulary's caches; the demo's model and fetched tokenizers stay where they are.
+        _link_fetched_files(Path(folder))
+        environment = base | {"CONSTRAIN_CACHE_DIR": folder, "NUMBA_CACHE_DIR": str(Path(folder) / "numba")}
+        imports = []
+        for _ in range(repeats):
+            code = _IMPORT.format(what=_import_of(name)) if name in ENGINES else "print(0)"
+            imports.append(float(_python(["-c", code], environment, limit_s, name)))
+        labels = ["cold", *["warm"] * repeats] if is_ours(name) else ["warm"] * repeats
+        for label in labels:
+            code = (
+                "import sys, json; from constrain.bench.startup import probe; print(json.dumps(probe(*sys.argv[1:])))"
+            )
+            output = _python(["-c", code, name, tokenizer], environment, limit_s, name)
+            runs.setdefault(label, []).append(json.loads(output.splitlines()[-1]))
+    states = {}
+    for label, records in runs.items():
+        state = {phase: round(statistics.median(r[phase] for r in records), 1) for phase in records[0]}
+        state["import_us"] = round(statistics.median(imports), 1)
+        state["total_us"] = round(state["import_us"] + state["vocabulary_us"] + state["first_us"], 1)
+        states[label] = state
+    return states
+
+
+def _link_fetched_files(folder: Path) -> None:
+    """Let the empty cache folder see the files that were downloaded before."""
+    from constrain.cli.models import cache_folder
+
+    with contextlib.suppress(Exception):  # there is no home folder
+        real = cache_folder()
+        for part in ("models", "tokenizers"):
+            if (real / part).exists():
+                (folder / part).symlink_to(real / part)
+
+
+def tables(result: Result) -> list[Table]:
+    """Each phase by engine; this library cold and warm."""
+    columns: dict[str, dict[str, float]] = {}
+    for name, states in result.data["engines"].items():
+        for label, state in states.items():
+            columns[f"{name}, {label}" if len(states) > 1 else name] = state
+    peers = [c for c in columns if not is_ours(c)]
+    ours = next((c for c in columns if is_ours(c) and "cold" not in c), None)
+    compared = ours is not None and bool(peers)
+    table = Table(
+        "What a fresh process pays, median",
+        ["", *columns, *(["warm vs best peer"] if compared else [])],
+        note="Cold: an empty cache folder, so the kernels are compiled. Loading the tokenizer's file is not counted.",
+    )
+    for phase, label in PHASES.items():
+        values = [columns[c][phase] for c in columns]
+        cells: list[Cell] = ranked(values, [duration(v) for v in values])
+        if compared and ours is not None:
+            cells.append(ratio(columns[ours][phase], [columns[p][phase] for p in peers]))
+        table.add(label, *cells)
+    return [table]
