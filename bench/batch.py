@@ -1,14 +1,16 @@
 """`constrain bench batch`: masks per second when many sequences advance together, as in a server.
 
 One step is what a server does between two forward passes: every row takes the token it was given, then the mask of
-every row is computed. Rows follow different schemas and instances, and begin another when theirs is over (which is not
-timed). All engines get the same work: instances of the schemas that all of them pass. Each is measured on one thread
-and on all cores, through whatever it offers for batches; an engine that holds Python's lock has one figure.
+every row is computed. Rows follow different schemas with new values each time, and begin another when theirs is over
+(which is not timed). All engines get the same work: instances of the schemas that all of them pass. Each is measured
+on one thread and on all cores, through whatever it offers for batches; an engine that holds Python's lock has one
+figure.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,10 +18,11 @@ from typing import Any
 from constrain.bench import corpus
 from constrain.bench.engines import Unavailable, choose, cores, is_ours, load_engine
 from constrain.bench.isolated import Failed, single_threaded, stream
-from constrain.bench.maskbench import run_item
+from constrain.bench.maskbench import drive, run_item
 from constrain.bench.results import BenchError, Result, describe
 from constrain.bench.tables import Cell, Table, figure, ranked, ratio
 from constrain.bench.tokenizers import load_tokenizer
+from constrain.bench.variants import variants
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 _FEWEST_COMMON = 5
@@ -44,15 +47,18 @@ def measure(
     """In a process of its own: one record for each number of rows and threads."""
     model = load_tokenizer(tokenizer)
     engine = load_engine(name, model)
-    streams: list[tuple[Any, list[int]]] = []
+    streams: list[_Stream] = []
     for line in lines:
         item = corpus.parse_item(line)
         compiled = engine.compile(item.schema)
         for instance in item.instances:
             if instance.valid:
-                streams.append((compiled, model.encode(instance.text)))
-    streams = [(compiled, ids) for compiled, ids in streams if ids]
-    yield {"streams": len(streams), "tokens": sum(len(ids) for _, ids in streams)}
+                texts = variants(item.schema, instance.data, len(streams))
+                streams.append(_Stream(compiled, texts, model.encode))
+    for stream_ in streams:  # a server has run for a while
+        sequence, tokens = stream_.start()
+        drive(sequence, tokens, [])
+    yield {"streams": len(streams)}
     for count in rows:
         seen = set()
         for wanted in threads:
@@ -62,10 +68,24 @@ def measure(
                 yield record
 
 
-def _one(engine: Any, streams: list[tuple[Any, list[int]]], count: int, threads: int, seconds: float) -> dict[str, Any]:
+class _Stream:
+    """Sequences under one schema, each with new values."""
+
+    def __init__(self, compiled: Any, values: Iterator[Any], encode: Callable[[str], list[int]]) -> None:
+        self.compiled, self.values, self.encode = compiled, values, encode
+
+    def start(self) -> tuple[Any, list[int]]:
+        """A new sequence, and the tokens that it will be given."""
+        text = json.dumps(next(self.values), ensure_ascii=False)
+        return self.compiled.start(), self.encode(text)
+
+
+def _one(engine: Any, streams: list[_Stream], count: int, threads: int, seconds: float) -> dict[str, Any]:
     at = [0] * count
     which = [row % len(streams) for row in range(count)]
-    sequences = [streams[which[row]][0].start() for row in range(count)]
+    begun = [streams[which[row]].start() for row in range(count)]
+    sequences = [sequence for sequence, _ in begun]
+    ids = [tokens for _, tokens in begun]
     for sequence in sequences:
         sequence.mask()
     batch = engine.batch(sequences, threads)
@@ -76,7 +96,7 @@ def _one(engine: Any, streams: list[tuple[Any, list[int]]], count: int, threads:
     try:
         # The first steps of all rows are the same few tokens; they are left out along with what they warm up.
         for step in range(1_000_000):
-            tokens = [streams[which[row]][1][at[row]] for row in range(count)]
+            tokens = [ids[row][at[row]] for row in range(count)]
             cpu_before, before = time.process_time(), time.perf_counter_ns()
             batch.step(tokens)
             after = time.perf_counter_ns()
@@ -85,9 +105,11 @@ def _one(engine: Any, streams: list[tuple[Any, list[int]]], count: int, threads:
                 cpu += time.process_time() - cpu_before
             for row in range(count):
                 at[row] += 1
-                if at[row] >= len(streams[which[row]][1]):
+                if at[row] >= len(ids[row]):
                     which[row], at[row] = (which[row] + count) % len(streams), 0
-                    batch.replace(row, streams[which[row]][0].start())
+                    sequence, ids[row] = streams[which[row]].start()
+                    sequence.mask()
+                    batch.replace(row, sequence)
             if len(spent) >= 3 and time.perf_counter() - begin >= seconds:
                 break
         wall = sum(spent) / 1e9
@@ -200,8 +222,10 @@ def tables(result: Result) -> list[Table]:
         found.append(_table(result, rows, f"Masks per second, up to {total} cores", None, per_core=False))
         found.append(_table(result, rows, "Masks per second and core in use", None, per_core=True))
     work = result.data["work"]
-    note = "A mask is one accepted token and one filled row. "
-    found[0].note = note + f"{work.get('streams', 0)} instances of {work['schemas']} schemas that all of these pass."
+    found[0].note = (
+        f"A mask is one accepted token and one filled row. {work.get('streams', 0)} kinds of text, with new values "
+        f"each time, under {work['schemas']} schemas that all of these engines pass."
+    )
     return found
 
 

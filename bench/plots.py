@@ -132,6 +132,14 @@ def _line(name: str) -> dict[str, Any]:
     return {"color": colour(name), "linewidth": 2.8 if ours else 1.7, "zorder": 5 if ours else 3, "label": name}
 
 
+def _legend(axes: Any, order: Sequence[str], owner: Any = None, **place: Any) -> None:
+    """A legend in the order of the tables, whatever the order of drawing."""
+    handles, labels = axes.get_legend_handles_labels()
+    found = dict(zip(labels, handles, strict=True))
+    names = [n for n in order if n in found]
+    (owner or axes).legend([found[n] for n in names], names, **place)
+
+
 def _time_ticks(axis: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -213,7 +221,18 @@ def _subtitle(result: Result) -> str:
 
 
 def _footer(drawn: Any, result: Result) -> None:
-    drawn.text(0.01, -0.03, _subtitle(result), fontsize=8.5, color="#8a9097", ha="left", va="top")
+    axes = drawn.axes[0]
+    axes.annotate(
+        _subtitle(result),
+        (0, 0),
+        xycoords="axes fraction",
+        xytext=(0, -34 - (10 if axes.get_xlabel() else 0)),
+        textcoords="offset points",
+        fontsize=8.5,
+        color="#8a9097",
+        va="top",
+        annotation_clip=False,
+    )
 
 
 def _curves(result: Result, key: str, title: str, what: str) -> Any:
@@ -237,8 +256,7 @@ def _curves(result: Result, key: str, title: str, what: str) -> Any:
     axes.set_xlabel(f"{title.lower()}, log scale")
     axes.set_ylabel(f"share of {what} that take longer")
     axes.set_title(f"{title}: the whole distribution, further left is faster")
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5))
+    _legend(axes, list(result.data["engines"]), loc="center left", bbox_to_anchor=(1.01, 0.5))
     _footer(drawn, result)
     return drawn
 
@@ -381,7 +399,7 @@ def _apply_bars(result: Result, device: str) -> Any:
     drawn.legend(handles, legend, loc="center left", bbox_to_anchor=(0.91, 0.5))
     place = "the CPU" if device == "cpu" else result.meta.get("device", device)
     drawn.suptitle(
-        f"Bitmask to {width:,} logits a row on {place}, lower is better", x=0.09, y=1.04, ha="left", fontweight="bold"
+        f"Bitmask to {width:,} logits a row on {place}, lower is better", x=0.125, y=1.05, ha="left", fontweight="bold"
     )
     _footer(drawn, result)
     return drawn
@@ -409,16 +427,29 @@ def _startup_bars(result: Result) -> Any:
         values = [states[n][phase] / 1e6 for n in names]
         axes.barh(names, values, left=left, color=shade, label=PHASES[phase], height=0.66, zorder=3)
         left = [a + b for a, b in zip(left, values, strict=True)]
+    # One bar that dwarfs the others (kernels compiled for the first time) runs out of the figure, its end in words.
+    others = sorted(left)[:-1]
+    cut = 1.6 * others[-1] if others and max(left) > 4 * others[-1] else max(left)
     for i, total in enumerate(left):
-        axes.text(total, i, f"  {total:,.2f} s", va="center", fontsize=9.5, color="#33383d")
+        inside = total <= cut
+        axes.text(
+            total if inside else cut,
+            i,
+            f"  {total:,.2f} s" if inside else f"{total:,.1f} s, out of the figure  ▸ ",
+            va="center",
+            ha="left" if inside else "right",
+            fontsize=9.5,
+            color="#33383d",
+            fontweight="normal" if inside else "bold",
+        )
     for label in axes.get_yticklabels():
         label.set_fontweight("bold" if is_ours(label.get_text()) else "normal")
-    axes.set_xlim(0, max(left) * 1.13)
+    axes.set_xlim(0, cut * (1.13 if cut == max(left) else 1.0))
     axes.set_xlabel("seconds")
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
     axes.set_title("A fresh process, from import to its first mask")
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.06))
+    axes.legend(loc="upper right")
     _footer(drawn, result)
     return drawn
 
@@ -496,8 +527,7 @@ def _scale_lines(result: Result, series: str) -> Any:
         axes.minorticks_off()
         axes.set_xlabel(SERIES[series].axis)
         axes.set_title(title, fontsize=11)
-    handles, labels = panels[0].get_legend_handles_labels()
-    drawn.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(0.905, 0.5))
+    _legend(panels[0], list(engines), drawn, loc="center left", bbox_to_anchor=(0.905, 0.5))
     drawn.suptitle(SERIES[series].title, x=0.125, y=1.03, ha="left", fontweight="bold")
     if any(r and r[-1]["verdict"] != "passed" for r in engines.values()):
         drawn.text(

@@ -7,6 +7,7 @@ clock. Adapters give an engine its fastest documented way, so that what is compa
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Callable
@@ -96,6 +97,14 @@ class Engine(Protocol):
 
     def batch(self, sequences: list[Any], threads: int) -> Batch:
         """Sequences from `start`, to advance together on so many threads, or on fewer where it cannot use them."""
+
+
+def writing(row: NDArray[np.int32], call: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+    """A call that writes to the memory of `row` by its address, and keeps that memory alive as long as it lives."""
+    bound: Any = functools.partial(call, *arguments)
+    bound.row = row
+    found: Callable[[], Any] = bound
+    return found
 
 
 class BitSequence:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.bench.engines.base import Batch, BitSequence, Refused, mask_words, refusal
+from constrain.bench.engines.base import Batch, BitSequence, Refused, mask_words, refusal, writing
 from constrain.bench.tokenizers import Tokenizer
 
 
@@ -40,7 +39,7 @@ class LlguidanceCompiled:
         matcher = self.matcher.deep_copy()
         row = np.zeros((1, self.engine.words), dtype=np.int32)
         # What llguidance.numpy.fill_next_token_bitmask calls, without that function's checks of the array.
-        mask = functools.partial(matcher.unsafe_compute_mask_ptr, row.ctypes.data, row.nbytes)
+        mask = writing(row, matcher.unsafe_compute_mask_ptr, row.ctypes.data, row.nbytes)
         return BitSequence(mask, matcher.consume_token, row, self.engine.eos, matcher)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
-from constrain.bench.engines.base import Batch, BitSequence, LoopBatch, mask_words, refusal
+from constrain.bench.engines.base import Batch, BitSequence, LoopBatch, mask_words, refusal, writing
 from constrain.bench.tokenizers import Tokenizer
 
 
@@ -31,7 +30,7 @@ class OutlinesCoreCompiled:
                 return False
             return True
 
-        mask = functools.partial(guide.write_mask_into, row.ctypes.data, row.size, row.itemsize)
+        mask = writing(row, guide.write_mask_into, row.ctypes.data, row.size, row.itemsize)
         return BitSequence(mask, accept, row, self.engine.eos, guide)
 
 
