@@ -215,7 +215,8 @@ def engines() -> None:
             check_installed(name)
             table.add(name, version(name), entry.note, "")
         except Unavailable as unavailable:
-            table.add(name, "–", entry.note, Cell(f"{unavailable.reason}: {unavailable.remedy}", "bad"))
+            table.add(name, "–", entry.note, Cell(unavailable.reason, "bad"))
+            table.note = f"Missing engines: {unavailable.remedy}"
     console = results()
     if not console.is_terminal:
         console.width = 160

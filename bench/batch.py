@@ -253,7 +253,7 @@ def _table(
         values: list[float | None] = []
         for name in names:
             record = best_of(engines[name], count, which)
-            used = min(record["threads"], result.data["cores"]) if record and per_core else 1
+            used = min(record["threads"], result.data["cores"], count) if record and per_core else 1
             values.append(record["masks_per_s"] / used if record else None)
         cells: list[Cell] = ranked(values, [figure(v) for v in values], low=False)
         if compared and ours is not None:

@@ -37,7 +37,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from constrain.bench import corpus
-from constrain.bench.engines import ENGINES, Compiled, Engine, Refused, Sequence, load_engine
+from constrain.bench.engines import ENGINES, Compiled, Engine, Refused, Sequence, Unavailable, load_engine
 from constrain.bench.isolated import quiet
 from constrain.bench.report import ItemResult, Report, show
 from constrain.bench.tokenizers import Tokenizer, load_tokenizer
@@ -347,10 +347,13 @@ def main(
     setup = Setup(engine, tokenizer, time_limit_s)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    here = set_up(setup) if in_process or profile else None
     profiler = cProfile.Profile() if profile else None
-    with bar, profiler or contextlib.nullcontext():
-        report = run(lines, setup, here=here, progress=bar)
+    try:
+        here = set_up(setup) if in_process or profile else None
+        with bar, profiler or contextlib.nullcontext():
+            report = run(lines, setup, here=here, progress=bar)
+    except Unavailable as unavailable:
+        raise typer.BadParameter(str(unavailable)) from unavailable
     report.meta |= {"corpus": path.name, "limit": limit, "offset": offset, "seed": seed}
     if output:
         output.write_text(json.dumps(report.as_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

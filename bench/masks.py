@@ -200,6 +200,9 @@ def _verdict_table(result: Result, names: list[str]) -> Table:
         if any(counts) or key == "passed":
             cells = ranked(counts, [f"{c:,}" for c in counts], low=False) if key == "passed" else None
             table.add(label, *(cells or [Cell(f"{c:,}", "" if c else "dim") for c in counts]))
+    contradicted = [result.data["engines"][n]["causes"].get("label", 0) for n in names]
+    if any(contradicted):
+        table.add("labels missed that a validator contradicts", *(Cell(f"{c:,}", "dim") for c in contradicted))
     for label, key in (("instances driven", "instances"), ("tokens timed", "tokens")):
         table.add(label, *(Cell(f"{result.data['engines'][n][key]:,}", "dim") for n in names))
     shares = [result.data["engines"][n]["cpu_per_wall"] for n in names]

@@ -23,6 +23,10 @@ TITLES = {
 }
 
 
+_MOST_TABLES = 8
+"""More tables than that are folded away below the figures."""
+
+
 def module_of(kind: str) -> ModuleType:
     """The module that makes and shows results of a kind."""
     return importlib.import_module(f"constrain.bench.{kind}")
@@ -46,10 +50,11 @@ def page(results: Sequence[Result], title: str = "Constrained decoding, measured
 
 def _title(result: Result) -> str:
     detail = {
-        "masks": lambda: str(result.meta["options"].get("corpus", "")),
+        "masks": lambda: str(result.meta["options"].get("corpus", "")).replace("builtin", "built-in schemas"),
         "generate": lambda: str(result.meta["options"].get("model", "")),
     }.get(result.kind, lambda: "")()
-    return TITLES[result.kind] + (f", {detail}" if detail else "")
+    tokenizer = result.meta.get("tokenizer")
+    return ", ".join(filter(None, (TITLES[result.kind], detail, tokenizer["name"] if tokenizer else "")))
 
 
 def _section(result: Result, number: int) -> str:
@@ -60,9 +65,12 @@ def _section(result: Result, number: int) -> str:
         f'{base64.b64encode(f.draw("svg")).decode()}"></figure>'
         for f in drawn
     )
+    shown = "".join(map(html_table, tables))
+    if len(tables) > _MOST_TABLES:
+        shown = f"<details><summary>All figures as tables</summary>{shown}</details>"
     return (
         f'<section id="s{number}"><h2>{escape(_title(result))}</h2>{_meta(result)}'
-        f'<div class="figures">{pictures}</div>{"".join(map(html_table, tables))}{_skipped(result)}</section>\n'
+        f'<div class="figures">{pictures}</div>{shown}{_skipped(result)}</section>\n'
     )
 
 
@@ -170,7 +178,8 @@ def _best(values: dict[str, float | None], peers: Sequence[str], low: bool) -> s
     if not known:
         return "no peer measured"
     value, name = min(known) if low else max(known)
-    return f"best peer: {name}, {duration(value) if low else figure(value, 4)}"
+    shown = duration(value) if low else f"{value:,.0f}"
+    return f"best peer: {name}, {shown}"
 
 
 _STYLE = """
@@ -189,7 +198,7 @@ section{margin-top:40px;border-top:1px solid var(--line);padding-top:22px}
 padding:12px 14px;display:flex;flex-direction:column}.tile b{font-size:25px;line-height:1.25}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(560px,100%),1fr));gap:14px;margin:14px 0}
 figure{margin:0;background:#fff;border:1px solid var(--line);border-radius:8px;padding:14px;display:flex;
-align-items:center;justify-content:center}figure img{width:100%;height:auto;display:block}
+align-items:center;justify-content:center}figure img{width:100%;max-width:900px;height:auto;display:block}
 .scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:8px 12px}
 table{border-collapse:collapse;font-size:13.5px;width:100%}
 th{text-align:left;color:var(--dim);font-weight:600;border-bottom:1px solid var(--line);padding:3px 0 5px 14px}

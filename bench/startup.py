@@ -1,16 +1,16 @@
 """`constrain bench startup`: what a process pays before its first mask, each figure from fresh processes.
 
 The phases of one process: import of the engine (with all that it pulls in), set-up of the vocabulary, compile and
-first mask of a first schema, the same for a second one. Loading the tokenizer's file comes before and is not counted.
-This library, which keeps kernels and vocabularies on disk, is run in an empty cache folder first ("cold": the kernels
-are compiled), then again in the folder that this left ("warm").
+first mask of a first schema, the same for a second one. Loading the tokenizer's file is not counted, and not done
+there. This library, which keeps kernels and vocabularies on disk, is run in an empty cache folder first ("cold": the
+kernels are compiled), then again in the folder that this left ("warm").
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+import pickle
 import statistics
 import subprocess
 import sys
@@ -23,13 +23,14 @@ from typing import Any
 from constrain.bench.engines import ENGINES, Unavailable, choose, is_ours
 from constrain.bench.results import Result, describe
 from constrain.bench.tables import Cell, Table, duration, ranked, ratio
-from constrain.bench.tokenizers import load_tokenizer
+from constrain.bench.tokenizers import Tokenizer, load_tokenizer
 
 PHASES = {
     "import_us": "import",
     "vocabulary_us": "vocabulary set-up",
     "first_us": "first schema: compile, first mask",
     "second_us": "second schema: compile, first mask",
+    "kernels_us": "whatever kernels are left",
     "total_us": "import to first mask",
 }
 _FIRST = {
@@ -52,27 +53,54 @@ _IMPORTS = {
 }
 
 
-def probe(name: str, tokenizer: str) -> dict[str, float]:
-    """The phases of this process, in microseconds, apart from the import."""
+def probe(name: str, tokens: str) -> dict[str, float]:
+    """The phases of this process, in microseconds, apart from the import.
+
+    Args:
+        name: of the engine.
+        tokens: a file from `_write_tokens`. The tokenizer itself is not loaded: its libraries would count as imported.
+    """
     from constrain.bench.engines import load_engine
 
-    model = load_tokenizer(tokenizer)
-    model.tokens()
-    entry = ENGINES.get(name)
-    for statement in [_import_of(name)] if entry else []:
-        exec(statement, {})
+    content = pickle.loads(Path(tokens).read_bytes())
+    rows: list[bytes | None] = content["rows"]
+    eos: tuple[int, ...] = content["eos"]
+    single = {token: i for i, token in enumerate(rows) if token and len(token) == 1}
+
+    def vocabulary() -> Any:
+        import constrain
+
+        return constrain.Vocabulary.from_tokens(rows, eos_token_ids=list(eos), cache=True)
+
+    def encode(text: str) -> list[int]:
+        return [single[bytes([b])] for b in text.encode() if bytes([b]) in single]
+
+    model = Tokenizer(content["name"], len(rows), vocabulary, encode, eos, lambda: rows)
+    if name in ENGINES:
+        exec(_import_of(name), {})
     begin = time.perf_counter()
     engine = load_engine(name, model)
     ready = time.perf_counter()
-    engine.compile(_FIRST).start().mask()
+    first_sequence = engine.compile(_FIRST).start()
+    first_sequence.mask()
     first = time.perf_counter()
-    engine.compile(_SECOND).start().mask()
+    second_sequence = engine.compile(_SECOND).start()
+    second_sequence.mask()
     second = time.perf_counter()
-    return {
+    found = {
         "vocabulary_us": (ready - begin) * 1e6,
         "first_us": (first - ready) * 1e6,
         "second_us": (second - first) * 1e6,
     }
+    if hasattr(engine, "warm_up"):
+        engine.warm_up()
+        found["kernels_us"] = (time.perf_counter() - second) * 1e6
+    return found
+
+
+def _write_tokens(tokenizer: Tokenizer, path: Path) -> None:
+    content = {"name": tokenizer.name, "rows": tokenizer.tokens(), "eos": tokenizer.eos}
+    path.write_bytes(pickle.dumps(content))
 
 
 def _import_of(name: str) -> str:
@@ -112,24 +140,25 @@ def run(
     for unavailable in missing:
         result.skip(unavailable)
     found: dict[str, Any] = {}
-    for name in present:
-        try:
-            found[name] = _one(name, tokenizer, repeats, limit_s)
-        except Unavailable as unavailable:
-            result.skip(unavailable)
-        advance(name)
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = Path(folder) / "tokens"
+        _write_tokens(model, tokens)
+        for name in present:
+            try:
+                found[name] = _one(name, str(tokens), repeats, limit_s)
+            except Unavailable as unavailable:
+                result.skip(unavailable)
+            advance(name)
     result.data = {"engines": found}
     return result
 
 
-def _one(name: str, tokenizer: str, repeats: int, limit_s: float) -> dict[str, Any]:
+def _one(name: str, tokens: str, repeats: int, limit_s: float) -> dict[str, Any]:
     # What this process imports from must be found by the new ones too, installed or not.
     paths = os.pathsep.join(p or os.getcwd() for p in sys.path)
     base = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
     runs: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        # The kernels' and the vocabulary's caches; the demo's model and fetched tokenizers stay where they are.
-        _link_fetched_files(Path(folder))
         environment = base | {"CONSTRAIN_CACHE_DIR": folder, "NUMBA_CACHE_DIR": str(Path(folder) / "numba")}
         imports = []
         for _ in range(repeats):
@@ -140,7 +169,7 @@ def _one(name: str, tokenizer: str, repeats: int, limit_s: float) -> dict[str, A
             code = (
                 "import sys, json; from constrain.bench.startup import probe; print(json.dumps(probe(*sys.argv[1:])))"
             )
-            output = _python(["-c", code, name, tokenizer], environment, limit_s, name)
+            output = _python(["-c", code, name, tokens], environment, limit_s, name)
             runs.setdefault(label, []).append(json.loads(output.splitlines()[-1]))
     states = {}
     for label, records in runs.items():
@@ -149,17 +178,6 @@ def _one(name: str, tokenizer: str, repeats: int, limit_s: float) -> dict[str, A
         state["total_us"] = round(state["import_us"] + state["vocabulary_us"] + state["first_us"], 1)
         states[label] = state
     return states
-
-
-def _link_fetched_files(folder: Path) -> None:
-    """Let the empty cache folder see the files that were downloaded before."""
-    from constrain.cli.models import cache_folder
-
-    with contextlib.suppress(Exception):  # there is no home folder
-        real = cache_folder()
-        for part in ("models", "tokenizers"):
-            if (real / part).exists():
-                (folder / part).symlink_to(real / part)
 
 
 def tables(result: Result) -> list[Table]:
@@ -174,12 +192,12 @@ def tables(result: Result) -> list[Table]:
     table = Table(
         "What a fresh process pays, median",
         ["", *columns, *(["warm vs best peer"] if compared else [])],
-        note="Cold: an empty cache folder, so the kernels are compiled. Loading the tokenizer's file is not counted.",
+        note="Cold: an empty cache folder, so the kernels are compiled. Total: import, vocabulary, first schema.",
     )
     for phase, label in PHASES.items():
-        values = [columns[c][phase] for c in columns]
+        values = [columns[c].get(phase) for c in columns]
         cells: list[Cell] = ranked(values, [duration(v) for v in values])
         if compared and ours is not None:
-            cells.append(ratio(columns[ours][phase], [columns[p][phase] for p in peers]))
+            cells.append(ratio(columns[ours].get(phase), [columns[p].get(phase) for p in peers]))
         table.add(label, *cells)
     return [table]

@@ -50,25 +50,55 @@ class Table:
         self.rows.append([Cell(name), *(c if isinstance(c, Cell) else Cell(c) for c in cells)])
 
 
+_GAP = 2
+
+
 def on_terminal(tables: Iterable[Table], console: Console) -> None:
-    """Print tables. Words and headings fold where the width is too small, figures do not."""
+    """Print tables. One that is wider than the terminal is printed in parts, the names of its rows before each."""
     for table in tables:
-        drawn = RichTable(title=table.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-        for number, heading in enumerate(table.columns):
-            words = number == 0 or number in table.text_columns
-            drawn.add_column(
-                heading,
-                justify="left" if words else "right",
-                overflow="fold",
-                header_style="bold",
-                no_wrap=not words,
-            )
-        for row in table.rows:
-            drawn.add_row(*(Text(cell.text, _STYLES[cell.mark]) for cell in row))
         console.print()
-        console.print(drawn)
+        console.print(Text(table.title, "bold"))
+        for number, columns in enumerate(_parts(table, console.width)):
+            if number:
+                console.print()
+            _draw(table, columns, console)
         if table.note:
             console.print(Text(table.note, "dim"))
+
+
+def _width(table: Table, column: int) -> int:
+    return max(len(table.columns[column]), *(len(row[column].text) for row in table.rows), 0)
+
+
+def _parts(table: Table, width: int) -> list[list[int]]:
+    """Columns that fit beside the first, as many as possible at a time."""
+    parts: list[list[int]] = []
+    left = 0
+    for column in range(1, len(table.columns)):
+        needed = _width(table, column) + _GAP
+        if not parts or (left < needed and column not in table.text_columns):
+            parts.append([])
+            left = width - _width(table, 0)
+        parts[-1].append(column)
+        left -= needed
+    return parts
+
+
+def _draw(table: Table, columns: list[int], console: Console) -> None:
+    drawn = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for column in (0, *columns):
+        words = column == 0 or column in table.text_columns
+        drawn.add_column(
+            table.columns[column],
+            justify="left" if words else "right",
+            overflow="fold",
+            header_style="bold",
+            no_wrap=not words,
+            min_width=None if column in table.text_columns else _width(table, column),
+        )
+    for row in table.rows:
+        drawn.add_row(*(Text(row[column].text, _STYLES[row[column].mark]) for column in (0, *columns)))
+    console.print(drawn)
 
 
 def figure(value: float | None, digits: int = 3) -> str:

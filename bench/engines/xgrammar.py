@@ -86,7 +86,7 @@ class XgrammarEngine:
         import torch
         import xgrammar
 
-        xgrammar.apply_token_bitmask_inplace(logits, torch.from_numpy(words))
+        xgrammar.apply_token_bitmask_inplace(logits, torch.from_numpy(words).to(logits.device))
 
 
 def strict(tokenizer: Tokenizer) -> XgrammarEngine:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import io
 import itertools
 import json
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from constrain.bench import apply, batch, corpus, generate, maskbench, masks, scale, startup
@@ -21,7 +24,7 @@ from constrain.bench.engines import Unavailable
 from constrain.bench.isolated import Failed, stream
 from constrain.bench.report import ItemResult
 from constrain.bench.results import BenchError, Result, describe
-from constrain.bench.tables import Table, duration, figure, ratio
+from constrain.bench.tables import Table, duration, figure, on_terminal, ratio
 from constrain.bench.tokenizers import load_tokenizer
 from constrain.bench.variants import variants
 from constrain.cli.app import app
@@ -297,6 +300,33 @@ def test_tables_name_every_engine() -> None:
         if "engines" in result.data:
             text = " ".join(c for t in found for c in [*t.columns, *(row[0].text for row in t.rows)])
             assert all(name in text for name in result.data["engines"])
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_a_narrow_terminal_gets_all_figures(width: int) -> None:
+    table = Table("A title", ["", *(f"engine-{i}" for i in range(9))], note="a note")
+    table.add("the name of a row", *(f"{i}{i}{i},000" for i in range(9)))
+    console = Console(width=width, file=io.StringIO(), record=True)
+    on_terminal([table], console)
+    text = console.export_text()
+    assert max(map(len, text.splitlines())) <= width
+    for i in range(9):
+        assert f"engine-{i}" in text
+        assert f"{i}{i}{i},000" in text
+    assert text.count("the name of a row") == (1 if width == 200 else 2 if width == 100 else 3)
+
+
+def test_the_phases_of_a_start(tmp_path: Path) -> None:
+    startup._write_tokens(load_tokenizer("bytes"), tmp_path / "tokens")
+    found = startup.probe("constrain", str(tmp_path / "tokens"))
+    assert set(found) == {"vocabulary_us", "first_us", "second_us", "kernels_us"}
+    assert min(found.values()) > 0
+
+
+def test_what_a_worker_raises_reaches_its_parent() -> None:
+    error = pickle.loads(pickle.dumps(Unavailable("grid", "no", "pip install it")))
+    assert (error.engine, error.reason, error.remedy) == ("grid", "no", "pip install it")
+    assert str(error) == "grid: no; pip install it"
 
 
 def test_plots_are_pictures() -> None:
