@@ -389,9 +389,17 @@ def report(
     plots: Plots = None,
 ) -> None:
     """Show results from their files: tables here, or one self-contained page, or plots."""
-    from constrain.bench.results import read
+    from constrain.bench.page import module_of
+    from constrain.bench.results import BenchError, read
 
-    found = [read(path) for path in files]
+    found = []
+    for path in files:
+        result = read(path)
+        try:
+            module_of(result.kind).tables(result)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise BenchError(f"{path} is damaged: {type(error).__name__} {error}") from None
+        found.append(result)
     _check_targets(output, plots)
     _check_drawing(output, plots)
     if output is not None:

@@ -203,7 +203,8 @@ align-items:center;justify-content:center}figure img{width:100%;max-width:900px;
 table{border-collapse:collapse;font-size:13.5px;width:100%}
 th{text-align:left;color:var(--dim);font-weight:600;border-bottom:1px solid var(--line);padding:3px 0 5px 14px}
 td{padding:3px 0 3px 14px;border-bottom:1px solid var(--line)}th:first-child,td:first-child{padding-left:2px}
-tbody tr:last-child td{border-bottom:0}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+tbody tr:last-child td{border-bottom:0}td:first-child{white-space:nowrap}
+.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 th.n{white-space:normal}td.best{font-weight:700;color:var(--good)}td.good{color:var(--good)}td.bad{color:var(--bad)}
 td.dim{color:var(--dim)}tbody tr:hover td{background:color-mix(in srgb,var(--link) 7%,transparent)}
 details{margin:8px 0}summary{cursor:pointer;color:var(--dim);font-size:13.5px}

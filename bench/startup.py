@@ -196,7 +196,8 @@ def tables(result: Result) -> list[Table]:
     )
     for phase, label in PHASES.items():
         values = [columns[c].get(phase) for c in columns]
-        cells: list[Cell] = ranked(values, [duration(v) for v in values])
+        shown = [duration(v) for v in values]
+        cells = list(map(Cell, shown)) if phase == "kernels_us" else ranked(values, shown)
         if compared and ours is not None:
             cells.append(ratio(columns[ours].get(phase), [columns[p].get(phase) for p in peers]))
         table.add(label, *cells)

@@ -107,7 +107,7 @@ def figure(value: float | None, digits: int = 3) -> str:
         return "–"
     if value == 0:
         return "0"
-    before_point = math.floor(math.log10(abs(value))) + 1
+    before_point = math.floor(math.log10(abs(value))) + 1 if abs(value) < 0.1 or abs(value) >= 1 else 1
     places = min(6, max(0, digits - before_point))
     text = f"{value:,.{places}f}"
     return text.rstrip("0").rstrip(".") if places > 2 and "." in text else text

@@ -170,7 +170,7 @@ def test_ratios_are_to_the_best_peer() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.0512, "0.0512"), (3.4251, "3.43"), (27.14, "27.1"), (1234.5, "1,234"), (0.0, "0"), (None, "–")],
+    [(0.0512, "0.0512"), (0.6, "0.60"), (3.4251, "3.43"), (27.14, "27.1"), (1234.5, "1,234"), (0.0, "0"), (None, "–")],
 )
 def test_numbers_are_short(value: float | None, shown: str) -> None:
     assert figure(value) == shown
@@ -412,6 +412,10 @@ def test_what_cannot_be_done_is_one_line_and_status_2(tmp_path: Path) -> None:
     other.write_text(json.dumps({"format": "constrain-bench", "version": 99, "kind": "masks"}))
     with pytest.raises(BenchError, match="another version"):
         documents.read(other)
+    damaged = masks_result()
+    del damaged.data["engines"]["xgrammar"]["verdicts"]
+    damaged.write(other)
+    refuses("is damaged: KeyError 'verdicts'", "report", other)
 
 
 def test_masks_end_to_end_on_a_folder(tmp_path: Path) -> None:
