@@ -37,7 +37,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from constrain.bench import corpus
-from constrain.bench.engines import ENGINES, Compiled, Engine, Refused, Sequence, load_engine
+from constrain.bench.engines import ENGINES, Compiled, Engine, Refused, Sequence, Unavailable, load_engine
+from constrain.bench.isolated import quiet
 from constrain.bench.report import ItemResult, Report, show
 from constrain.bench.tokenizers import Tokenizer, load_tokenizer
 from constrain.bench.verdicts import cause
@@ -171,6 +172,7 @@ def _peak_memory_mib() -> float:
 def guarded(line: str, engine: Engine, tokenizer: Tokenizer, limit_s: float) -> ItemResult:
     """`run_item` on a corpus line, with every ending turned into a result."""
     item = corpus.parse_item(line)
+    wall, cpu = time.perf_counter(), time.process_time()
     try:
         with time_limit(limit_s):
             result = run_item(item, engine, tokenizer)
@@ -182,6 +184,7 @@ def guarded(line: str, engine: Engine, tokenizer: Tokenizer, limit_s: float) -> 
             frame = frame.tb_next
         place = f" ({Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno})" if frame else ""
         result = ItemResult(item.id, "error", reason=f"{type(error).__name__}: {error}{place}")
+    result.wall_s, result.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
     result.memory_mib = _peak_memory_mib()
     return result
 
@@ -190,6 +193,7 @@ def set_up(setup: Setup) -> tuple[Engine, Tokenizer]:
     """Load the tokenizer and the engine, and warm both up."""
     tokenizer = load_tokenizer(setup.tokenizer)
     engine = load_engine(setup.engine, tokenizer)
+    getattr(engine, "warm_up", lambda: None)()
     warm = corpus.Item("warm-up", WARM_UP, (corpus.Instance({"a": "b\n", "b": ["x", 1], "c": -1.5}, True),))
     run_item(warm, engine, tokenizer)
     gc.collect()
@@ -199,6 +203,7 @@ def set_up(setup: Setup) -> tuple[Engine, Tokenizer]:
 
 def _serve(connection: Any, setup: Setup) -> None:
     """A worker: answers each corpus line with its result until the connection closes."""
+    quiet()
     try:
         engine, tokenizer = set_up(setup)
     except Exception as error:
@@ -342,10 +347,13 @@ def main(
     setup = Setup(engine, tokenizer, time_limit_s)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    here = set_up(setup) if in_process or profile else None
     profiler = cProfile.Profile() if profile else None
-    with bar, profiler or contextlib.nullcontext():
-        report = run(lines, setup, here=here, progress=bar)
+    try:
+        here = set_up(setup) if in_process or profile else None
+        with bar, profiler or contextlib.nullcontext():
+            report = run(lines, setup, here=here, progress=bar)
+    except Unavailable as unavailable:
+        raise typer.BadParameter(str(unavailable)) from unavailable
     report.meta |= {"corpus": path.name, "limit": limit, "offset": offset, "seed": seed}
     if output:
         output.write_text(json.dumps(report.as_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

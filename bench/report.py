@@ -30,6 +30,7 @@ class ItemResult:
         wrong: a record for every instance whose verdict differs from its label.
         instances: how many instances were driven.
         memory_mib: peak memory of the process so far, in MiB.
+        wall_s, cpu_s: seconds that the whole item took, and of all threads.
     """
 
     id: str
@@ -45,6 +46,8 @@ class ItemResult:
     wrong: list[dict[str, Any]] = field(default_factory=list)
     instances: int = 0
     memory_mib: float = 0.0
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
 
     @property
     def faults(self) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from constrain.cli.bench import commands as bench_commands
 from constrain.cli.console import errors, one_line
 from constrain.cli.coverage import coverage
 from constrain.errors import ConstrainError
@@ -90,6 +91,7 @@ def check(
 
 
 app.command()(coverage)
+app.add_typer(bench_commands(), name="bench")
 
 
 def main() -> None:
