@@ -284,7 +284,7 @@ def find_loop(address: int, q: int) -> int:
                 most = max(most, view(C, ENTRY)[entry + E_MAX])
                 entry += ENTRY_WIDTH
             states[at + Q_LIMIT] = most - states[at + Q_PAD]
-        if flags & COUNTED == 0 or flags & SIMPLE:
+        if flags & COUNTED == 0 or (flags & SIMPLE and states[at + Q_PAD] == 0):
             states[at + Q_FLAGS] |= EXACT
         return OK
     if _row(C, q) != OK:

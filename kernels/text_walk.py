@@ -163,7 +163,7 @@ def _content_below(
     """As `_content_walk`, of what is below a node where the string is at state `q` with `n` code points."""
     walk, nodes = view(C, WALK), view32(C, T_NODE)
     at = node_depth(nodes, node) * 5
-    walk[at], walk[at + 2], walk[at + 4] = 1, q, n
+    walk[at], walk[at + 2], walk[at + 4] = 1 if loop != 0 else 0, q, n
     if node != 0:
         return _content_walk(C, node + 1, node_end(nodes, node), base, stack, loop, dead, special)
     root, dfa = view(C, T_ROOT), view32(C, DFA)
