@@ -22,7 +22,17 @@ if not _os.path.isdir(_os.path.join(_here, "grammars")):
 
 if TYPE_CHECKING:
     from constrain import errors
-    from constrain.engine import CompiledGrammar, Grammar, Matcher, apply_token_bitmask, json_schema, regex, warm_up
+    from constrain.engine import (
+        CompiledGrammar,
+        Grammar,
+        Matcher,
+        accept_tokens,
+        apply_token_bitmask,
+        fill_next_token_bitmasks,
+        json_schema,
+        regex,
+        warm_up,
+    )
     from constrain.errors import (
         ConstrainError,
         GenerationError,
@@ -59,8 +69,10 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "__version__",
+    "accept_tokens",
     "apply_token_bitmask",
     "errors",
+    "fill_next_token_bitmasks",
     "json_schema",
     "regex",
     "warm_up",
@@ -72,6 +84,8 @@ _HOMES = {
     "CompiledGrammar": "constrain.engine",
     "Grammar": "constrain.engine",
     "Matcher": "constrain.engine",
+    "accept_tokens": "constrain.engine",
+    "fill_next_token_bitmasks": "constrain.engine",
     "apply_token_bitmask": "constrain.engine",
     "json_schema": "constrain.engine",
     "regex": "constrain.engine",

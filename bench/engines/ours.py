@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import constrain
-from constrain.bench.engines.base import Batch, BitSequence, LoopBatch, Refused
+from constrain.bench.engines.base import Batch, BitSequence, Refused
 from constrain.bench.tokenizers import Tokenizer
 from constrain.grammars.json_schema.load import load
 
@@ -24,6 +24,26 @@ class ConstrainCompiled:
         row = np.zeros((1, self.engine.words), dtype=np.int32)
         mask = functools.partial(matcher.fill_next_token_bitmask, row, 0)
         return BitSequence(mask, matcher.accept_token, row, self.engine.eos, matcher)
+
+
+class ConstrainBatch:
+    """All sequences in one call; the library spreads the rows over threads by itself."""
+
+    def __init__(self, sequences: list[Any], words: int) -> None:
+        self.sequences = list(sequences)
+        self.matchers = [s.matcher for s in sequences]
+        self.rows = np.zeros((len(sequences), words), dtype=np.int32)
+
+    def step(self, tokens: list[int]) -> None:
+        constrain.accept_tokens(self.matchers, tokens)
+        constrain.fill_next_token_bitmasks(self.matchers, self.rows)
+
+    def replace(self, row: int, sequence: Any) -> None:
+        self.sequences[row] = sequence
+        self.matchers[row] = sequence.matcher
+
+    def close(self) -> None:
+        pass
 
 
 class ConstrainEngine:
@@ -56,8 +76,8 @@ class ConstrainEngine:
             ) from error
         return ConstrainCompiled(compiled, self)
 
-    def batch(self, sequences: list[Any], threads: int) -> Batch:
-        return LoopBatch(sequences, threads)
+    def batch(self, sequences: list[Any], threads: int) -> Batch:  # noqa: ARG002
+        return ConstrainBatch(sequences, self.words)
 
 
 class ConstrainCoreEngine(ConstrainEngine):

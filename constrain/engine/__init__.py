@@ -1,5 +1,6 @@
 """The engine: grammars, their automata over a vocabulary, and matchers."""
 
+from constrain.engine.batch import accept_tokens, fill_next_token_bitmasks
 from constrain.engine.bitmask import allocate_token_bitmask, apply_token_bitmask
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.grammar import Grammar, Narrowing, json_schema, regex
@@ -11,8 +12,10 @@ __all__ = [
     "Grammar",
     "Matcher",
     "Narrowing",
+    "accept_tokens",
     "allocate_token_bitmask",
     "apply_token_bitmask",
+    "fill_next_token_bitmasks",
     "json_schema",
     "regex",
     "warm_up",

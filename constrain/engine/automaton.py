@@ -18,12 +18,13 @@ from constrain.engine.distance import distance
 from constrain.engine.shapes import ObjectBranch, Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
-from constrain.engine.uniqueness import TRACKED, Uniqueness
+from constrain.engine.uniqueness import Uniqueness
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.base import Language
 from constrain.kernels import intern
 from constrain.kernels import memory as m
+from constrain.kernels.batch import TRACKED
 from constrain.kernels.entries import entries
 from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH

@@ -45,6 +45,7 @@ from constrain.grammars.json_schema.normal import Variable
 from constrain.grammars.json_schema.text_counts import has_many_texts
 from constrain.kernels import memory as m
 from constrain.kernels import step as s
+from constrain.kernels.batch import TRACKED
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH, new_frame, new_position
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import position_may_end
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton
     from constrain.engine.terminals import Terminals
 
-TRACKED = 1 << 40
-"""Positions from here on are inside an array whose items must differ."""
 _REFUSED = -3
 _SPACES = frozenset(b" \t\r\n")
 _ENDS_ATOM = frozenset(b",]} \t\r\n")

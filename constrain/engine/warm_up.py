@@ -13,6 +13,7 @@ def warm_up(*, quiet: bool = False) -> float:
 
     The first time on a machine takes a while, which is announced on standard error when that is a terminal.
     """
+    from constrain.engine.batch import accept_tokens, fill_next_token_bitmasks
     from constrain.engine.bitmask import apply_token_bitmask
     from constrain.engine.grammar import json_schema
     from constrain.vocabulary import Vocabulary
@@ -32,7 +33,8 @@ def warm_up(*, quiet: bool = False) -> float:
     for text in (b"", b'{"a', b'":"x'):  # before a value, in a key, in a string
         matcher.accept_bytes(text)
         matcher.fill_next_token_bitmask(bitmask)
-    matcher.accept_token(ord('"'))
+    accept_tokens([matcher], [ord('"')])
+    fill_next_token_bitmasks([matcher], bitmask)
     matcher.forced_bytes()
     apply_token_bitmask(np.zeros((1, 258), dtype=np.float32), bitmask)
     return time.perf_counter() - begun
