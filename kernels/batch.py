@@ -23,8 +23,8 @@ def copy_rows(addresses: Any, positions: Any, indices: Any, out: Any, start: int
     """Write the masks of sequences `start` .. `stop` - 1 into their rows of `out` (int32, rows x words).
 
     `addresses`, `positions` and `indices` (rows of `out`) are int64; `codes` (int8) gets OK, or MISS for a mask that
-    has to be computed. Words beyond the vocabulary are cleared. Nothing but `out` and `codes` is written, so that parts of
-    one batch may run at the same time.
+    has to be computed. Words beyond the vocabulary are cleared. Nothing but `out` and `codes` is written, so that
+    parts of one batch may run at the same time.
     """
     width = out.shape[1]
     for i in range(start, stop):

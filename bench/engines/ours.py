@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class ConstrainBatch:
         self.sequences = list(sequences)
         self.matchers = [s.matcher for s in sequences]
         self.rows = np.zeros((len(sequences), words), dtype=np.int32)
+        self.threads = os.cpu_count() or 1  # at most; small batches take one
 
     def step(self, tokens: list[int]) -> None:
         constrain.accept_tokens(self.matchers, tokens)

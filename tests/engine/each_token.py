@@ -40,7 +40,10 @@ def _try_each(address: int, position: int, at: int, verdicts: Any) -> int:
 
 
 def each_token(matcher: Any, size: int) -> NDArray[np.bool_]:
-    """Whether each token id may come next; shape (size,). An end id may where the text is complete."""
+    """Whether each token id may come next; shape (size,). An end id may where the text is complete.
+
+    Not for a matcher inside an array whose items must differ, which the automaton alone does not tell.
+    """
     automaton = matcher._automaton
     position = matcher._position()
     verdicts = np.zeros(size, dtype=np.bool_)
