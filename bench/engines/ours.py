@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from typing import Any
 
 import numpy as np
@@ -30,15 +29,15 @@ class ConstrainCompiled:
 class ConstrainBatch:
     """All sequences in one call; the library spreads the rows over threads by itself."""
 
-    def __init__(self, sequences: list[Any], words: int) -> None:
+    def __init__(self, sequences: list[Any], words: int, threads: int) -> None:
         self.sequences = list(sequences)
         self.matchers = [s.matcher for s in sequences]
         self.rows = np.zeros((len(sequences), words), dtype=np.int32)
-        self.threads = os.cpu_count() or 1  # at most; small batches take one
+        self.threads = max(1, min(threads, len(self.sequences)))
 
     def step(self, tokens: list[int]) -> None:
         constrain.accept_tokens(self.matchers, tokens)
-        constrain.fill_next_token_bitmasks(self.matchers, self.rows)
+        constrain.fill_next_token_bitmasks(self.matchers, self.rows, threads=self.threads)
 
     def replace(self, row: int, sequence: Any) -> None:
         self.sequences[row] = sequence
@@ -78,8 +77,8 @@ class ConstrainEngine:
             ) from error
         return ConstrainCompiled(compiled, self)
 
-    def batch(self, sequences: list[Any], threads: int) -> Batch:  # noqa: ARG002
-        return ConstrainBatch(sequences, self.words)
+    def batch(self, sequences: list[Any], threads: int) -> Batch:
+        return ConstrainBatch(sequences, self.words, threads)
 
 
 class ConstrainCoreEngine(ConstrainEngine):

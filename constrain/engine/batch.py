@@ -25,11 +25,14 @@ from constrain.kernels.step import OK
 _ROWS_PER_THREAD = 64
 
 
-def fill_next_token_bitmasks(matchers: Sequence[Matcher], bitmask: Any, indices: Iterable[int] | None = None) -> None:
+def fill_next_token_bitmasks(
+    matchers: Sequence[Matcher], bitmask: Any, indices: Iterable[int] | None = None, *, threads: int | None = None
+) -> None:
     """Write which tokens may come next in each of several sequences into rows of `bitmask`.
 
     `bitmask` is as for `Matcher.fill_next_token_bitmask`, with shape (rows, words). The mask of sequence i goes into
-    row `indices[i]`, by default row i. Raises ValueError when there are too few rows or words.
+    row `indices[i]`, by default row i. Large batches use at most `threads` threads, by default one for each
+    processor. Raises ValueError when there are too few rows or words.
     """
     places = range(len(matchers)) if indices is None else list(indices)
     rows = _as_numpy(bitmask)
@@ -51,9 +54,9 @@ def fill_next_token_bitmasks(matchers: Sequence[Matcher], bitmask: Any, indices:
         addresses = np.fromiter((matchers[i]._automaton.address for i in live), dtype=np.int64, count=len(live))
         to = np.fromiter((places[i] for i in live), dtype=np.int64, count=len(live))
         codes = np.zeros(len(live), dtype=np.int8)
-        threads = min(_cores(), len(live) // _ROWS_PER_THREAD)
-        if threads > 1:
-            cuts = [len(live) * k // threads for k in range(threads + 1)]
+        parts = min(threads or _cores(), len(live) // _ROWS_PER_THREAD)
+        if parts > 1:
+            cuts = [len(live) * k // parts for k in range(parts + 1)]
             jobs = [_pool().submit(copy_rows, addresses, positions, to, rows, a, b, codes) for a, b in pairwise(cuts)]
             for job in jobs:
                 job.result()
