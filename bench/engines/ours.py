@@ -32,12 +32,12 @@ class ConstrainBatch:
     def __init__(self, sequences: list[Any], words: int, threads: int) -> None:
         self.sequences = list(sequences)
         self.matchers = [s.matcher for s in sequences]
-        self.rows = np.zeros((len(sequences), words), dtype=np.int32)
+        self.bitmask = np.zeros((len(sequences), words), dtype=np.int32)
         self.threads = max(1, min(threads, len(self.sequences)))
 
     def step(self, tokens: list[int]) -> None:
         constrain.accept_tokens(self.matchers, tokens)
-        constrain.fill_next_token_bitmasks(self.matchers, self.rows, threads=self.threads)
+        constrain.fill_next_token_bitmasks(self.matchers, self.bitmask, threads=self.threads)
 
     def replace(self, row: int, sequence: Any) -> None:
         self.sequences[row] = sequence
