@@ -89,6 +89,7 @@ class Validator:
 
     def __init__(self, schema: Any, *, backend: Backend | None = None) -> None:
         self.schema = schema
+        self._by_spelling = draft_of(schema) == 4  # there 1.0 is no integer
         self._is_valid: Callable[[Any], bool]
         problems = []
         for name in (backend,) if backend else BACKENDS:
@@ -104,7 +105,7 @@ class Validator:
     def is_valid(self, instance: Any) -> bool:
         """Whether a value (numbers as int, float or `Decimal`) is valid. Raises `CannotJudge`."""
         try:
-            return bool(self._is_valid(instance))
+            return bool(self._is_valid(instance if self._by_spelling else _whole(instance)))
         except CannotJudge:
             raise
         except Exception as error:  # of a validator: a reference without a target, a lone surrogate, a regex too long
@@ -113,7 +114,7 @@ class Validator:
     def faults(self, instance: Any) -> list[tuple[str, str]]:
         """Why a value is invalid: JSON pointers into the schema, with messages. Empty when it is valid."""
         try:
-            return list(self._errors(instance))
+            return list(self._errors(instance if self._by_spelling else _whole(instance)))
         except Exception as error:
             raise CannotJudge(f"{self.backend}: {type(error).__name__}: {error}") from error
 
@@ -121,6 +122,22 @@ class Validator:
 def is_valid(schema: Any, instance: Any) -> bool:
     """Whether a value is valid under a schema. Raises `CannotJudge` where no validator can be trusted with it."""
     return Validator(schema).is_valid(instance)
+
+
+def _whole(value: Any) -> Any:
+    """The value with large integral decimals as integers: jsonschema-rs compares them with bounds as floats."""
+    if isinstance(value, Decimal):
+        large = value.is_finite() and _EXACT < abs(value) < Decimal(10) ** 400
+        return int(value) if large and value == value.to_integral_value() else value
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _whole(member) for name, member in value.items()}
+    return value
+
+
+_EXACT = 1 << 53
+"""Integers up to here are exact as floats."""
 
 
 def _pointer(path: Any) -> str:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -873,3 +874,13 @@ def test_the_sweep_writes_json(tmp_path: Path) -> None:
     printed = json.loads(result.stdout)
     assert printed == json.loads(out.read_text(encoding="utf-8"))
     assert printed["pairs"] == 40
+
+
+def test_large_integral_decimals_are_compared_exactly() -> None:
+    schema = {"minimum": 9007199254740993}
+    for text, valid in [("9007199254740993.00", True), ("9007199254740992.0", False), ("90071992547409930e-1", True)]:
+        assert Validator(schema).is_valid(Decimal(text)) == valid
+        assert Validator({"items": schema}).is_valid([Decimal(text)]) == valid
+    assert not Validator({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}).is_valid(
+        Decimal("9007199254740993.0")
+    )
