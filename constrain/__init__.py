@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from constrain.logits_processor import ConstrainedLogitsProcessor
+    from constrain.tools import Tool, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
     from constrain.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -53,15 +54,21 @@ __all__ = [
     "NoAllowedTokenError",
     "ProcessorReuseError",
     "ResourceLimitError",
+    "Tool",
+    "ToolCall",
     "ToolCallParseError",
+    "ToolChoice",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
     "Vocabulary",
     "VocabularyError",
     "__version__",
     "apply_token_bitmask",
+    "chat_turn",
     "errors",
     "json_schema",
+    "read_tool_choice",
+    "read_tools",
     "regex",
     "warm_up",
 ]
@@ -69,6 +76,12 @@ __all__ = [
 _HOMES = {
     "Vocabulary": "constrain.vocabulary",
     "ConstrainedLogitsProcessor": "constrain.logits_processor",
+    "Tool": "constrain.tools",
+    "ToolCall": "constrain.tools",
+    "ToolChoice": "constrain.tools",
+    "chat_turn": "constrain.tools",
+    "read_tool_choice": "constrain.tools",
+    "read_tools": "constrain.tools",
     "CompiledGrammar": "constrain.engine",
     "Grammar": "constrain.engine",
     "Matcher": "constrain.engine",
