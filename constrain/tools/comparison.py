@@ -55,8 +55,12 @@ def compare_calls(calls: Sequence[ToolCall], expected: Sequence[Expected]) -> Co
     pairs = _paired(differences)
     if pairs is not None:
         return Comparison(True, True)
-    best = [next((d for d in sorted(filter(None, row), key=len)), "") for row in differences if "" not in row]
-    return Comparison(True, False, "; ".join(best) or "two expected calls are met by one call only")
+    reasons = [
+        next(d for call, d in zip(calls, row, strict=True) if call.name == name)
+        for (name, _), row in zip(wanted, differences, strict=True)
+        if "" not in row
+    ]
+    return Comparison(True, False, "; ".join(reasons) or "one call answers two of those expected, another none")
 
 
 def compare_arguments(arguments: Mapping[str, Any], accepted: Mapping[str, Sequence[Any]]) -> str:

@@ -26,6 +26,8 @@ _FIRST_BYTES = {
     "true": "t",
     "false": "f",
 }
+_FOLLOWERS = (",", "}", "]")
+"""What may follow a number, in texts without whitespace."""
 _TRIED = 400
 _SHOWN = 200
 _LISTED = 30
@@ -50,7 +52,7 @@ def explain(matcher: Matcher, candidates: Candidates, value: Any, text: str, spa
     if at == span.start and before.kind == "value" and _is_number(value, before.path):
         # What follows a number shows that it ends too early, if nothing at all may follow.
         here = _advanced(matcher, text[:at])
-        if not any(_takes(here, follower) for follower in (",", "}", "]", " ", "\n")):
+        if not any(_takes(here, follower) for follower in _FOLLOWERS):
             span = before
     start = _advanced(matcher, text[: span.start])
     if span.kind == "key":
@@ -59,7 +61,7 @@ def explain(matcher: Matcher, candidates: Candidates, value: Any, text: str, spa
         return _of_end(start, candidates, value, span)
     if span.kind == "comma":
         return _of_more(candidates, value, span)
-    return _of_value(start, candidates, value, span, text[span.end : span.end + 1])
+    return _of_value(start, candidates, value, span)
 
 
 def _of_name(start: Matcher, candidates: Candidates, span: Span) -> Explanation:
@@ -104,13 +106,13 @@ def _of_more(candidates: Candidates, value: Any, span: Span) -> Explanation:
     return span.path, words, f"{len(there)} in {_shown(there)}", None
 
 
-def _of_value(start: Matcher, candidates: Candidates, value: Any, span: Span, follower: str) -> Explanation:
+def _of_value(start: Matcher, candidates: Candidates, value: Any, span: Span) -> Explanation:
     there = _value_at(value, span.path)
     schemas = candidates.at(span.path)
     came = _shown(there)
     types = [words for words, byte in _FIRST_BYTES.items() if _takes(start, byte)]
     numbers = any(_takes(start, digit) for digit in "-0123456789")
-    allowed = _allowed_values(start, schemas, follower)
+    allowed = _allowed_values(start, schemas)
     listed = any("enum" in s or "const" in s for s in schemas)
     if listed and allowed:
         shown = [_shown(v) for v in allowed[:_LISTED]]
@@ -154,7 +156,7 @@ def _details(schemas: list[dict[str, Any]], there: Any) -> str:
     return ", ".join(words)
 
 
-def _allowed_values(start: Matcher, schemas: list[dict[str, Any]], follower: str) -> list[Any]:
+def _allowed_values(start: Matcher, schemas: list[dict[str, Any]]) -> list[Any]:
     out: list[Any] = []
     seen: set[str] = set()
     for schema in schemas:
@@ -165,7 +167,8 @@ def _allowed_values(start: Matcher, schemas: list[dict[str, Any]], follower: str
             except ValueError:
                 continue
             # A number is only known to be right once something may follow it.
-            if text not in seen and _takes(start, text + (follower or "")):
+            ends = _FOLLOWERS if text[-1].isdigit() else ("",)
+            if text not in seen and any(_takes(start, text + end) for end in ends):
                 seen.add(text)
                 out.append(value)
     return out

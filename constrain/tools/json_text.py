@@ -36,16 +36,17 @@ def read_object(text: str, offset: int = 0) -> dict[str, Any]:
     Raises:
         ToolCallParseError: of the kind "truncated" or "malformed".
     """
+    start = _BLANKS.match(text)
+    at = start.end() if start else 0
+    if at < len(text) and text[at] != "{":
+        reason = f"expected a JSON object of arguments, got {_shown(text[at:])}"
+        raise ToolCallParseError("malformed", offset + at, reason)
     try:
-        value = json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
+        value: dict[str, Any] = json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
     except (ValueError, RecursionError, _Twice) as error:
         _Scanner(text, offset).run()
         reason = "too deeply nested" if isinstance(error, RecursionError) else str(error)
         raise ToolCallParseError("malformed", offset, f"the arguments are not readable JSON: {reason}") from None
-    if not isinstance(value, dict):
-        raise ToolCallParseError(
-            "malformed", offset, f"expected a JSON object of arguments, got {_shown(text.strip())}"
-        )
     return value
 
 

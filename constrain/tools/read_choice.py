@@ -41,11 +41,8 @@ def read_tool_choice(
     """
     read = _read(choice, tools)
     if parallel is not None:
-        if (
-            isinstance(choice, Mapping)
-            and choice.get("disable_parallel_tool_use") is True
-            and parallel not in (False, 1)
-        ):
+        disabled = isinstance(choice, Mapping) and choice.get("disable_parallel_tool_use") is True
+        if disabled and (parallel is True or parallel > 1):
             raise ToolChoiceError(f"disable_parallel_tool_use is true, but parallel is {parallel!r}")
         if not isinstance(choice, ToolChoice):
             read = ToolChoice(read.mode, read.names, parallel)
