@@ -33,13 +33,13 @@ class Candidates:
         return found
 
     def _in_place(self, schemas: Sequence[Any]) -> Iterator[dict[str, Any]]:
-        seen: set[int] = set()
+        seen: dict[int, Any] = {}  # the schemas are kept, so that no id is given twice
         pending = list(reversed(schemas))
         while pending and len(seen) < _LIMIT:
             schema = pending.pop()
             if not isinstance(schema, dict) or id(schema) in seen:
                 continue
-            seen.add(id(schema))
+            seen[id(schema)] = schema
             yield schema
             reference = schema.get("$ref")
             more: list[Any] = []
@@ -55,7 +55,18 @@ class Candidates:
             pending.extend(reversed(more))
 
 
+def whole_values(schema: dict[str, Any]) -> list[Any]:
+    """The values that a schema gives as a whole."""
+    values = schema["enum"] if isinstance(schema.get("enum"), list) else []
+    return [*values, schema["const"]] if "const" in schema else values
+
+
 def _children(schema: dict[str, Any], part: str | int) -> Iterator[Any]:
+    for value in whole_values(schema):
+        if (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int) and part < len(value)
+        ):
+            yield {"const": value[part]}
     if isinstance(part, str):
         named = False
         if isinstance(schema.get("properties"), dict) and part in schema["properties"]:

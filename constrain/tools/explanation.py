@@ -8,10 +8,11 @@ words.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from constrain.tools.candidates import Candidates
+from constrain.tools.candidates import Candidates, whole_values
 from constrain.tools.problems import listing, nearest
 from constrain.tools.spelled import Span, spell
 
@@ -28,7 +29,7 @@ _FIRST_BYTES = {
 }
 _FOLLOWERS = (",", "}", "]")
 """What may follow a number, in texts without whitespace."""
-_TRIED = 400
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SHOWN = 200
 _LISTED = 30
 
@@ -67,13 +68,15 @@ def explain(matcher: Matcher, candidates: Candidates, value: Any, text: str, spa
 def _of_name(start: Matcher, candidates: Candidates, span: Span) -> Explanation:
     owner, name = span.path[:-1], str(span.path[-1])
     allowed = [n for n in _names(candidates.at(owner)) if _takes(start, json.dumps(n) + ":")]
+    if not allowed and not _takes(start, '"'):
+        return owner, "no further arguments", ascii(name), []
     if not allowed:
-        if _takes(start, "}"):
-            return owner, "no further arguments", repr(name), []
-        return owner, "another argument", repr(name), None
+        patterns = [p for s in candidates.at(owner) for p in s.get("patternProperties") or ()]
+        hint = f", one that matches {' or '.join(patterns)}" if patterns else ""
+        return owner, f"an argument of another name{hint}", ascii(name), None
     similar = nearest(name, allowed)
     hint = f" (did you mean {listing(similar, 'or')}?)" if similar else ""
-    return owner, f"an argument called {listing(allowed, 'or')}", f"{name!r}{hint}", allowed
+    return owner, f"an argument called {listing(allowed, 'or')}", f"{name!a}{hint}", allowed
 
 
 def _of_end(start: Matcher, candidates: Candidates, value: Any, span: Span) -> Explanation:
@@ -83,6 +86,7 @@ def _of_end(start: Matcher, candidates: Candidates, value: Any, span: Span) -> E
         lead = "," if there else ""
         possible = [n for n in _names(schemas) if n not in there and _takes(start, lead + json.dumps(n) + ":")]
         demanded = {n for s in schemas for n in _texts(s.get("required"))}
+        demanded |= {n for s in schemas for key in there for n in _texts(_dependent(s).get(key))}
         missing = [n for n in possible if n in demanded] or possible
         if missing:
             word = "and" if set(missing) <= demanded else "or"
@@ -115,7 +119,9 @@ def _of_value(start: Matcher, candidates: Candidates, value: Any, span: Span) ->
     allowed = _allowed_values(start, schemas)
     listed = any("enum" in s or "const" in s for s in schemas)
     if listed and allowed:
-        shown = [_shown(v) for v in allowed[:_LISTED]]
+        near = set(nearest(there, [v for v in allowed if isinstance(v, str)])) if isinstance(there, str) else set()
+        first = sorted(allowed, key=lambda v: not isinstance(v, str) or v not in near)[:_LISTED]
+        shown = [_shown(v) for v in (allowed if len(allowed) <= _LISTED else first)]
         more = f" and {len(allowed) - _LISTED} more" if len(allowed) > _LISTED else ""
         words = shown[0] if len(shown) == 1 else "one of " + ", ".join(shown) + more
         return span.path, words, came, allowed
@@ -141,6 +147,8 @@ def _details(schemas: list[dict[str, Any]], there: Any) -> str:
                 words.append(phrase(schema[key]))
 
     if isinstance(there, str):
+        if _SURROGATE.search(there):
+            words.append("without half of a surrogate pair")
         say("format", lambda v: f"of the format {v}")
         say("pattern", lambda v: f"that matches the pattern {v}")
         say("minLength", lambda v: f"of at least {v} characters")
@@ -160,8 +168,7 @@ def _allowed_values(start: Matcher, schemas: list[dict[str, Any]]) -> list[Any]:
     out: list[Any] = []
     seen: set[str] = set()
     for schema in schemas:
-        values = schema["enum"] if isinstance(schema.get("enum"), list) else []
-        for value in [*values, *([schema["const"]] if "const" in schema else [])][:_TRIED]:
+        for value in whole_values(schema):
             try:
                 text, _ = spell(value)
             except ValueError:
@@ -181,7 +188,16 @@ def _names(schemas: Iterable[dict[str, Any]]) -> list[str]:
         if isinstance(schema.get("properties"), dict):
             names.update(dict.fromkeys(map(str, schema["properties"])))
         names.update(dict.fromkeys(_texts(schema.get("required"))))
+        for dependent in _dependent(schema).values():
+            names.update(dict.fromkeys(_texts(dependent)))
+        for value in whole_values(schema):
+            names.update(dict.fromkeys(value if isinstance(value, dict) else ()))
     return list(names)
+
+
+def _dependent(schema: dict[str, Any]) -> dict[str, Any]:
+    """By name the names that it demands; what is no list of names says nothing."""
+    return {**(schema.get("dependencies") or {}), **(schema.get("dependentRequired") or {})}
 
 
 def _texts(value: Any) -> list[str]:
@@ -221,4 +237,5 @@ def _takes(matcher: Matcher, text: str) -> bool:
 
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
+    text = _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -299,3 +299,62 @@ def _subschemas(schema: Any, path: tuple[str | int, ...]) -> list[Any]:
     for part in path:
         schema = schema["items"] if isinstance(part, int) else schema["properties"][part]
     return [schema]
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "path", "expected", "allowed"),
+    [
+        (
+            {"n": {"enum": [1, 2.5, 10, None, "x"]}},
+            {"n": 100},
+            ("n",),
+            'one of 1, 2.5, 10, null, "x"',
+            (1, 2.5, 10, None, "x"),
+        ),
+        ({"c": {"const": {"a": [1]}}}, {"c": {"a": [2]}}, ("c", "a", 0), "1", (1,)),
+        ({"c": {"const": {"a": [1]}}}, {"c": {"b": 1}}, ("c",), "an argument called 'a'", ("a",)),
+        ({"n": {"maxItems": 2, "items": {}}}, {"n": [1, 2, 3]}, ("n",), "at most 2 items", None),
+        ({"n": {"type": "number", "multipleOf": 0.1}}, {"n": 0.25}, ("n",), "a number that is a multiple of 0.1", None),
+        ({"s": {"type": "string", "minLength": 3}}, {"s": "é"}, ("s",), "a string of at least 3 characters", None),
+        ({"s": {"type": "string"}}, {"s": "\ud83d"}, ("s",), "a string without half of a surrogate pair", None),
+        (
+            {"k": {"$ref": "#"}, "v": {"type": ["integer", "null"]}},
+            {"k": {"v": "s"}},
+            ("k", "v"),
+            "null or an integer",
+            None,
+        ),
+        (
+            {"a": {"anyOf": [{"type": "string"}, {"items": {"type": "string"}, "type": "array"}]}},
+            {"a": ["x", 1]},
+            ("a", 1),
+            "a string",
+            None,
+        ),
+    ],
+)
+def test_words_for_more_keywords(schema: Any, arguments: Any, path: Any, expected: str, allowed: Any) -> None:
+    checker = ArgumentChecker([Tool("t", "", {"type": "object", "properties": schema})])
+    with pytest.raises(WrongArgumentsError) as caught:
+        checker.check(ToolCall(None, "t", arguments))
+    error = caught.value
+    assert (error.path, error.expected, error.allowed) == (path, expected, allowed)
+    error.feedback.encode()
+
+
+def test_of_many_values_the_nearest_are_shown() -> None:
+    values = [f"value-{i}" for i in range(2000)] + ["zebra"]
+    checker = ArgumentChecker([Tool("t", "", {"properties": {"a": {"enum": values}}})])
+    with pytest.raises(WrongArgumentsError) as caught:
+        checker.check(ToolCall(None, "t", {"a": "zebras"}))
+    assert caught.value.expected.startswith('one of "zebra", "value-0"')
+    assert caught.value.expected.endswith("and 1971 more")
+    assert caught.value.allowed == tuple(values)
+
+
+def test_a_member_that_another_one_demands() -> None:
+    schema = {"properties": {"a": {}, "b": {}, "c": {}}, "dependentRequired": {"a": ["b"]}}
+    checker = ArgumentChecker([Tool("t", "", schema)])
+    with pytest.raises(WrongArgumentsError) as caught:
+        checker.check(ToolCall(None, "t", {"a": 1}))
+    assert caught.value.allowed == ("b",)
