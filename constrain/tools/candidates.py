@@ -63,9 +63,8 @@ def whole_values(schema: dict[str, Any]) -> list[Any]:
 
 def _children(schema: dict[str, Any], part: str | int) -> Iterator[Any]:
     for value in whole_values(schema):
-        if (isinstance(value, dict) and part in value) or (
-            isinstance(value, list) and isinstance(part, int) and part < len(value)
-        ):
+        there = part in value if isinstance(value, dict) else isinstance(value, list) and part in range(len(value))
+        if there:
             yield {"const": value[part]}
     if isinstance(part, str):
         named = False

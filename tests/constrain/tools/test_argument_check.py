@@ -13,12 +13,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
 import constrain
-from constrain.grammars.errors import ToolCallParseError
-from constrain.testing import default_vocabulary
+from constrain.grammars.errors import ToolCallParseError, UnsupportedSchemaError
+from constrain.testing import CannotJudge, Validator, default_vocabulary, schemas_with_instances
 from constrain.tools import (
     ArgumentChecker,
     Tool,
@@ -231,9 +231,11 @@ def mutated(value: Any, data: st.DataObject) -> Any:
             places.append((part, key))
             if isinstance(member, dict | list):
                 stack.append(member)
-    if not places or data.draw(st.booleans()):
+    if isinstance(value, dict) and (not places or data.draw(st.booleans())):
         value[data.draw(st.sampled_from(["x", "city", "days", "items"]))] = data.draw(VALUES)
         return value
+    if not places:
+        return [1]
     part, key = data.draw(st.sampled_from(places))
     if data.draw(st.booleans()):
         part[key] = data.draw(
@@ -358,3 +360,31 @@ def test_a_member_that_another_one_demands() -> None:
     with pytest.raises(WrongArgumentsError) as caught:
         checker.check(ToolCall(None, "t", {"a": 1}))
     assert caught.value.allowed == ("b",)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas_with_instances(max_depth=3), VALUES, st.data())
+def test_under_any_schema_the_verdict_is_a_validators_and_a_place_is_named(pair: Any, other: Any, data: Any) -> None:
+    schema, witness = pair
+    definitions = schema.get("$defs", {}) if isinstance(schema, dict) else {}
+    assume(not definitions)  # references would lead elsewhere once the schema is a member
+    whole = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
+    value = {"v": other}
+    if isinstance(witness, dict | list) and data.draw(st.booleans()):
+        value = {"v": mutated(copy.deepcopy(witness), data)}
+    checker = ArgumentChecker([Tool("t", "", whole)], closed_objects=False)
+    try:
+        valid = Validator(whole).is_valid(value)
+        checker.check(ToolCall(None, "t", {"v": witness}))
+    except (CannotJudge, UnsupportedSchemaError):
+        reject()
+    if valid:
+        checker.check(ToolCall(None, "t", value))
+        return
+    with pytest.raises(WrongArgumentsError) as caught:
+        checker.check(ToolCall(None, "t", value))
+    there: Any = value
+    for part in caught.value.path:
+        there = there[part]
+    assert caught.value.expected
+    assert caught.value.came
