@@ -6,8 +6,10 @@ that says where, what was expected and what came, so that the model can put it r
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from constrain.tools.call import ToolCall
@@ -24,12 +26,15 @@ if TYPE_CHECKING:
 
 
 class ArgumentChecker:
-    """Checks calls against tools. Grammars are compiled when a tool is called for the first time, and kept.
+    """Checks calls against tools. Grammars are compiled when a tool is called, and the last `keep` of them are kept.
+
+    May be used from several threads.
 
     Args:
         tools: the tools, with distinct names.
         closed_objects: whether an absent `additionalProperties` means false; see `closing`.
         on_unsupported: as for `constrain.json_schema`; "warn" checks arguments without the keywords left out.
+        keep: how many compiled tools to keep.
     """
 
     def __init__(
@@ -38,11 +43,14 @@ class ArgumentChecker:
         *,
         closed_objects: bool = True,
         on_unsupported: Literal["error", "warn"] = "error",
+        keep: int = 256,
     ) -> None:
         self.tools = {tool.name: tool for tool in tools}
         self._closed = closed_objects
         self._on_unsupported: Literal["error", "warn"] = on_unsupported
-        self._compiled: dict[str, tuple[CompiledGrammar, Candidates]] = {}
+        self._keep = keep
+        self._compiled: OrderedDict[str, tuple[CompiledGrammar, Candidates]] = OrderedDict()
+        self._lock = Lock()
 
     def parse(self, name: str, arguments: str, *, id: str | None = None, position: int = 0) -> ToolCall:
         """The call of a tool with arguments as JSON text. `position` is where that text begins, for errors.
@@ -89,17 +97,23 @@ class ArgumentChecker:
         return tool
 
     def _grammar(self, tool: Tool) -> tuple[CompiledGrammar, Candidates]:
-        if tool.name not in self._compiled:
-            from constrain.engine import json_schema
+        with self._lock:
+            kept = self._compiled.get(tool.name)
+            if kept is not None:
+                self._compiled.move_to_end(tool.name)
+                return kept
+        from constrain.engine import json_schema
 
-            grammar = json_schema(
-                tool.argument_schema,
-                whitespace="none",
-                closed_objects=self._closed,
-                on_unsupported=self._on_unsupported,
-            )
-            self._compiled[tool.name] = grammar.compile(_bytes()), Candidates(tool.argument_schema)
-        return self._compiled[tool.name]
+        schema = tool.argument_schema
+        grammar = json_schema(
+            schema, whitespace="none", closed_objects=self._closed, on_unsupported=self._on_unsupported
+        )
+        made = grammar.compile(_bytes()), Candidates(schema)
+        with self._lock:
+            self._compiled[tool.name] = made
+            while len(self._compiled) > self._keep:
+                self._compiled.popitem(last=False)
+        return made
 
 
 def check_call(call: ToolCall, tools: Sequence[Tool]) -> None:

@@ -68,15 +68,17 @@ class ToolChoice:
             ToolChoiceError: it names a tool that is not among them, or demands a call where there is nothing to call.
         """
         known = [tool.name for tool in tools]
+        there = set(known)
         for name in self.names or ():
-            if name not in known:
+            if name not in there:
                 similar = nearest(name, known)
                 hint = f"; did you mean {listing(similar, 'or')}?" if similar else "."
                 raise ToolChoiceError(
                     f"the tool choice names {name!r}, which is not there{hint} "
                     + (f"The tools are {listing(known, 'and')}." if known else "There are no tools.")
                 )
-        allowed = tuple(tool for tool in tools if self.names is None or tool.name in self.names)
+        wanted = None if self.names is None else set(self.names)
+        allowed = tuple(tool for tool in tools if wanted is None or tool.name in wanted)
         if self.mode == "none":
             return ResolvedChoice((), 0, 0)
         if self.mode != "auto" and not allowed:

@@ -33,7 +33,7 @@ class Tool:
         name: as the model writes it. What a format allows is checked where the format is known; see `check_names`.
         description: for the model.
         parameters: JSON Schema of the arguments, an object. None, {} and an object schema that names no member and
-            says nothing of further ones all become the closed empty object.
+            says nothing of further ones all become the closed empty object. The dict is kept, not copied.
         strict: False takes any JSON object as arguments; True and None take what the parameters say.
         source: the spelling it was read from.
         annotations: what else the source says and a caller may need: for an operation of an OpenAPI document `method`,

@@ -114,6 +114,16 @@ def test_what_is_right_is_returned_unchanged() -> None:
     lenient.check(ToolCall(None, "t", {"a": "x", "b": [1e300, None]}))
 
 
+def test_only_so_many_compiled_tools_are_kept() -> None:
+    tools = [Tool(f"t{i}", "", {"properties": {"a": {"const": i}}}) for i in range(5)]
+    checker = ArgumentChecker(tools, keep=2)
+    for i in (0, 1, 2, 0, 3, 4, 4, 1):
+        checker.check(ToolCall(None, f"t{i}", {"a": i}))
+        with pytest.raises(WrongArgumentsError):
+            checker.check(ToolCall(None, f"t{i}", {"a": i + 1}))
+        assert len(checker._compiled) <= 2
+
+
 def test_open_objects_on_request() -> None:
     tools = [Tool("t", "", {"properties": {"a": {"type": "integer"}}})]
     ArgumentChecker(tools, closed_objects=False).check(ToolCall(None, "t", {"b": 1}))
