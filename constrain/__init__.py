@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from constrain.logits_processor import ConstrainedLogitsProcessor
+    from constrain.tools import Tool, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
     from constrain.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -63,7 +64,10 @@ __all__ = [
     "NoAllowedTokenError",
     "ProcessorReuseError",
     "ResourceLimitError",
+    "Tool",
+    "ToolCall",
     "ToolCallParseError",
+    "ToolChoice",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
     "Vocabulary",
@@ -71,9 +75,12 @@ __all__ = [
     "__version__",
     "accept_tokens",
     "apply_token_bitmask",
+    "chat_turn",
     "errors",
     "fill_next_token_bitmasks",
     "json_schema",
+    "read_tool_choice",
+    "read_tools",
     "regex",
     "warm_up",
 ]
@@ -81,6 +88,12 @@ __all__ = [
 _HOMES = {
     "Vocabulary": "constrain.vocabulary",
     "ConstrainedLogitsProcessor": "constrain.logits_processor",
+    "Tool": "constrain.tools",
+    "ToolCall": "constrain.tools",
+    "ToolChoice": "constrain.tools",
+    "chat_turn": "constrain.tools",
+    "read_tool_choice": "constrain.tools",
+    "read_tools": "constrain.tools",
     "CompiledGrammar": "constrain.engine",
     "Grammar": "constrain.engine",
     "Matcher": "constrain.engine",

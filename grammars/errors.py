@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ConstrainError(Exception):
     """Base of all errors raised on purpose by this library."""
@@ -60,11 +62,23 @@ class VocabularyError(ConstrainError, ValueError):
 
 
 class ToolCallParseError(ConstrainError, ValueError):
-    """A text could not be parsed as tool calls. `kind` says "truncated" or "malformed"; `position` is an offset."""
+    """A text could not be parsed as tool calls.
+
+    Attributes:
+        kind: "truncated", where more text could have made it right; "malformed"; "unknown_tool"; "wrong_arguments".
+        position: offset in the text that was parsed.
+        reason: what was expected and what came.
+    """
 
     def __init__(self, kind: str, position: int, reason: str) -> None:
         self.kind, self.position, self.reason = kind, position, reason
         super().__init__(f"{kind} at {position}: {reason}")
 
-    def __reduce__(self) -> tuple[type, tuple[str, int, str]]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), (self.kind, self.position, self.reason)
+
+    @property
+    def feedback(self) -> str:
+        """A text for the model, to be sent back as the result of the call."""
+        what = "was cut off" if self.kind == "truncated" else "could not be read"
+        return f"The tool call {what} at character {self.position}: {self.reason}. Write the call again, complete."

@@ -1,0 +1,56 @@
+"""Tools and calls, independent of the wire format of any model.
+
+tools = read_tools([my_function, {"type": "function", "function": {...}}, mcp_tool_list])
+choice = read_tool_choice("required", tools, parallel=False)
+call = ArgumentChecker(tools).parse("get_weather", '{"city": "Paris"}', id="call_1")
+messages = chat_turn(messages, [call], [{"degrees": 21}])
+"""
+
+from constrain.tools.argument_check import ArgumentChecker, check_call
+from constrain.tools.call import ToolCall, ToolResult, match_results
+from constrain.tools.call_ids import CALL_IDS, CountedIds, RandomIds
+from constrain.tools.chat_turns import chat_turn, template_knows_calls
+from constrain.tools.choice import ResolvedChoice, ToolChoice
+from constrain.tools.closing import close_objects
+from constrain.tools.comparison import Comparison, compare_arguments, compare_calls
+from constrain.tools.messages import from_mcp, to_anthropic, to_gemini, to_mcp, to_openai, to_openai_responses
+from constrain.tools.problems import ToolChoiceError, ToolError, UnknownToolError, WrongArgumentsError
+from constrain.tools.read_choice import read_tool_choice
+from constrain.tools.read_tools import read_tools
+from constrain.tools.tool import Tool
+from constrain.tools.tool_names import NAME_RULES, NameRule, check_names
+
+__all__ = [
+    "CALL_IDS",
+    "NAME_RULES",
+    "ArgumentChecker",
+    "Comparison",
+    "CountedIds",
+    "NameRule",
+    "RandomIds",
+    "ResolvedChoice",
+    "Tool",
+    "ToolCall",
+    "ToolChoice",
+    "ToolChoiceError",
+    "ToolError",
+    "ToolResult",
+    "UnknownToolError",
+    "WrongArgumentsError",
+    "chat_turn",
+    "check_call",
+    "check_names",
+    "close_objects",
+    "compare_arguments",
+    "compare_calls",
+    "from_mcp",
+    "match_results",
+    "read_tool_choice",
+    "read_tools",
+    "template_knows_calls",
+    "to_anthropic",
+    "to_gemini",
+    "to_mcp",
+    "to_openai",
+    "to_openai_responses",
+]
