@@ -24,6 +24,9 @@ from .memory import _pointer
 LEAVE = -1
 """In the place of a row of the bitmask: the scores stay as they are."""
 
+# Constants in the place of shifts: the choice of a lane becomes one test of a vector register.
+_LANES = np.uint32(1) << np.arange(32, dtype=np.uint32)
+
 _pointer_u16 = _pointer(types.uint16)
 _pointer_u32 = _pointer(types.uint32)
 _pointer_u64 = _pointer(types.uint64)
@@ -48,7 +51,7 @@ def _cut(x: Any, mask: Any, words: int, value: int) -> None:
             continue
         base = 32 * w
         for b in range(32):
-            x[base + b] = x[base + b] if (bits >> np.uint32(b)) & np.uint32(1) else v
+            x[base + b] = x[base + b] if bits & _LANES[b] else v
     if whole < words:
         for i in range(32 * whole, width):
             if (mask[whole] >> (i & 31)) & 1 == 0:
@@ -68,7 +71,7 @@ def _cut_copy(x: Any, y: Any, mask: Any, words: int, value: int) -> None:
         bits = np.uint32(mask[w])
         base = 32 * w
         for b in range(32):
-            y[base + b] = x[base + b] if (bits >> np.uint32(b)) & np.uint32(1) else v
+            y[base + b] = x[base + b] if bits & _LANES[b] else v
     if whole < words:
         for i in range(32 * whole, width):
             y[i] = x[i] if (mask[whole] >> (i & 31)) & 1 else v
@@ -87,7 +90,7 @@ def _spread(y: Any, mask: Any, words: int, set_value: int, clear_value: int) -> 
         bits = np.uint32(mask[w])
         base = 32 * w
         for b in range(32):
-            y[base + b] = s if (bits >> np.uint32(b)) & np.uint32(1) else c
+            y[base + b] = s if bits & _LANES[b] else c
     for i in range(32 * whole, width):
         y[i] = s if i < 32 * words and (mask[i >> 5] >> (i & 31)) & 1 else c
 
@@ -197,7 +200,8 @@ def apply_rows(
     `x` and `y` are the addresses of the logits and of what is written; the same in place, else memory that does not
     overlap. `_row` and `_step` are the distances in bytes from row to row and from element to element of `itemsize`
     2, 4 or 8 bytes; there are `count` rows of `width` elements. `masks` is the address of a bitmask with `words` words
-    in a row, `mask_row` bytes apart; tokens beyond its words are not allowed. `rows` is the address of int32 (count,):
+    in a row, `mask_row` bytes apart; tokens beyond its words are not allowed. `rows` is 0, for row
+    i of the bitmask for row i, or the address of int32 (count,):
 
     - a row of the bitmask: scores stay where its bit is 1, and become `cut` elsewhere;
     - `LEAVE`: all scores stay;
@@ -211,7 +215,7 @@ def apply_rows(
     dense = x_step == itemsize and y_step == itemsize
     same, look = int(x == y), int(found != 0)
     for i in range(count):
-        code = codes[i]
+        code = codes[i] if rows != 0 else i
         row = code if code >= 0 else max(0, -2 - code)
         mask = _pointer_row(masks + row * mask_row)
         a, b = x + i * x_row, y + i * y_row

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,31 +53,35 @@ def apply_token_bitmask(
         ValueError: the shapes do not fit, or what is to be written cannot be.
         TypeError: the dtypes do not fit.
     """
+    if not isinstance(logits, np.ndarray) and not _is_tensor(logits):
+        raise TypeError(f"logits are an array of numpy or a tensor of torch, not {type(logits).__name__}")
     if logits.ndim not in (1, 2) or bitmask.ndim not in (1, 2):
         raise ValueError("logits and bitmask have one or two dimensions")
-    target = logits if out is None else out
-    if target.shape != logits.shape or target.dtype != logits.dtype or type(target) is not type(logits):
-        raise ValueError("out has the kind, dtype and shape of logits")
+    target = logits
+    if out is not None:
+        if type(out) is not type(logits) or out.dtype != logits.dtype or out.shape != logits.shape:
+            raise ValueError("out has the kind, dtype and shape of logits")
+        target = out
     count = logits.shape[0] if logits.ndim == 2 else 1
     masks = bitmask.shape[0] if bitmask.ndim == 2 else 1
     if masks not in (1, count):
         raise ValueError(f"the bitmask has {masks} rows, the logits {count}")
-    rows = np.arange(count, dtype=np.int32) if masks == count else np.zeros(count, dtype=np.int32)
+    rows = None
     if indices is not None:
-        left_out = np.ones(count, dtype=bool)
-        left_out[list(indices)] = False
-        rows[left_out] = LEAVE
-    if type(logits) is not np.ndarray and not _is_on_host(logits):
-        _apply_on_device(logits, bitmask, rows, target, all_rows=indices is None)
+        rows = np.full(count, LEAVE, dtype=np.int32)
+        chosen = list(indices)
+        rows[chosen] = np.arange(count, dtype=np.int32)[chosen] if masks == count else 0
+    if isinstance(logits, np.ndarray) or logits.is_cpu:
+        apply_on_host(logits, bitmask, rows, target)
     else:
-        apply_on_host(logits, _as_words(bitmask), rows, target)
+        _apply_on_device(logits, bitmask, rows, target)
     return target
 
 
 def apply_on_host(
     logits: Any,
-    words: NDArray[np.int32],
-    rows: NDArray[np.int32],
+    bitmask: Any,
+    rows: NDArray[np.int32] | None,
     target: Any,
     *,
     over: tuple[int, int] = (0, 0),
@@ -85,114 +89,122 @@ def apply_on_host(
 ) -> None:
     """Write masked rows of logits in the memory of the host, in place where `target` is `logits`.
 
-    `rows` (rows,) names rows of `words` (masks, words), or what `constrain.kernels.apply` defines beside them; `over`
-    is its pair of bit patterns, for tokens whose bit is 1 and for the others; `found` (rows,) tells where a score is
-    left.
+    `rows` (rows,) names rows of `bitmask`, or what `constrain.kernels.apply` defines beside them; None stands for row i
+    for row i, or for the only row. `over` is that kernel's pair of bit patterns, for tokens whose bit is 1 and for the
+    others; `found` (rows,) tells where a score is left.
     """
-    x, y = _Memory.of(logits), _Memory.of(target)
-    y.check_writable(target)
-    if x.rows == 0 or x.width == 0:
-        return
-    masks, mask_row, width = words.ctypes.data, words.strides[0], words.shape[1]
-    codes, flags = rows.ctypes.data, 0 if found is None else found.ctypes.data
-
-    def work(first: int, stop: int) -> None:
-        apply_rows(
-            x.address + first * x.row_bytes,
-            x.row_bytes,
-            x.step_bytes,
-            y.address + first * y.row_bytes,
-            y.row_bytes,
-            y.step_bytes,
-            x.itemsize,
-            stop - first,
-            x.width,
-            masks,
-            mask_row,
-            width,
-            codes + 4 * first,
-            flags + first if flags else 0,
-            MINUS_INFINITY[x.kind],
-            over[0],
-            over[1],
-        )
-
-    parts = x.rows * x.width * x.itemsize // _PART_BYTES
-    if parts < 2:
-        work(0, x.rows)
+    mask, masks, mask_rows, mask_row, words = _words(bitmask)  # `mask` keeps the memory alive
+    x, count, width, x_row, x_step, itemsize, cut = _memory(logits)
+    if target is logits:
+        y, y_row, y_step = x, x_row, x_step
     else:
-        spread(work, x.rows, min(parts, thread_count()))
+        y, _, _, y_row, y_step, _, _ = _memory(target)
+    if count == 0 or width == 0:
+        return
+    if y_row == 0 or y_step == 0:
+        raise ValueError("several of the logits to be written share one place in memory")
+    if isinstance(target, np.ndarray) and not target.flags.writeable:
+        raise ValueError("the logits to be written are read-only")
+    if rows is None and mask_rows == 1:
+        mask_row = 0
+    codes = 0 if rows is None else rows.ctypes.data
+    flags = 0 if found is None else found.ctypes.data
+
+    job = (x, x_row, x_step, y, y_row, y_step, itemsize, count, width, masks, mask_row, words, codes, flags, cut, *over)
+    parts = count * width * itemsize // _PART_BYTES
+    if parts < 2 or count == 1:
+        apply_rows(*job)
+    else:
+        spread(functools.partial(_apply_part, job), count, min(parts, thread_count()))
+    del mask
 
 
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """Where the logits of an array or tensor are. Distances are in bytes."""
-
-    kind: str
-    address: int
-    rows: int
-    width: int
-    row_bytes: int
-    step_bytes: int
-    itemsize: int
-
-    @classmethod
-    def of(cls, logits: Any) -> _Memory:
-        if isinstance(logits, np.ndarray):
-            # bfloat16 comes from packages that add dtypes to numpy; a foreign byte order has another name.
-            kind, address, strides, itemsize = logits.dtype.name, logits.ctypes.data, logits.strides, logits.itemsize
-            if not logits.dtype.isnative:
-                kind = str(logits.dtype)
-        else:
-            kind, itemsize = str(logits.dtype).removeprefix("torch."), logits.element_size()
-            address, strides = logits.data_ptr(), tuple(s * itemsize for s in logits.stride())
-        if kind not in MINUS_INFINITY:
-            raise TypeError(f"logits are float16, bfloat16, float32 or float64, not {kind}")
-        rows = logits.shape[0] if len(strides) == 2 else 1
-        width = int(logits.shape[-1])
-        # A distance never gone has no meaning, and numpy and torch put anything there.
-        row_bytes = strides[0] if rows > 1 else width * itemsize
-        step_bytes = strides[-1] if width > 1 else itemsize
-        return cls(kind, address, rows, width, row_bytes, step_bytes, itemsize)
-
-    def check_writable(self, target: Any) -> None:
-        if isinstance(target, np.ndarray) and not target.flags.writeable:
-            raise ValueError("the logits to be written are read-only")
-        if self.rows * self.width and (self.row_bytes == 0 or self.step_bytes == 0):
-            raise ValueError("several of the logits to be written share one place in memory")
+def _apply_part(job: tuple[int, ...], first: int, stop: int) -> None:
+    """What `apply_rows` is told by `job`, for rows `first` to `stop` only."""
+    x, x_row, x_step, y, y_row, y_step, itemsize, _, width, masks, mask_row, words, codes, flags, *values = job
+    if codes:
+        codes += 4 * first
+    else:
+        masks += mask_row * first
+    if flags:
+        flags += first
+    x, y = x + x_row * first, y + y_row * first
+    apply_rows(
+        x, x_row, x_step, y, y_row, y_step, itemsize, stop - first, width, masks, mask_row, words, codes, flags, *values
+    )
 
 
-def _is_on_host(logits: Any) -> bool:
+def _is_tensor(thing: Any) -> bool:
+    """Whether it is a tensor of torch; torch is not imported to find out."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(logits, torch.Tensor):
-        raise TypeError(f"logits are an array of numpy or a tensor of torch, not {type(logits).__name__}")
-    return bool(logits.device.type == "cpu")
+    return torch is not None and isinstance(thing, torch.Tensor)
 
 
-def _as_words(mask: Any) -> NDArray[np.int32]:
-    """A bitmask as int32 (rows, words) in the memory of the host, the words of a row next to each other."""
-    words = mask if isinstance(mask, np.ndarray) else mask.cpu().numpy()
-    if words.dtype not in (np.int32, np.uint32):
-        raise TypeError(f"the bitmask must be int32 or uint32, not {words.dtype}")
-    words = words.view(np.int32) if words.ndim == 2 else words.view(np.int32)[None]
-    if words.strides[1] != 4 and words.shape[1] > 1:
-        words = np.ascontiguousarray(words)
-    return words
+_kinds: dict[Any, tuple[int, int]] = {}  # dtypes of numpy and torch that were met: bytes, bits of minus infinity
 
 
-def _apply_on_device(logits: Any, bitmask: Any, rows: NDArray[np.int32], target: Any, *, all_rows: bool) -> None:
+def _kind(dtype: Any) -> tuple[int, int]:
+    # bfloat16 comes from packages that add dtypes to numpy. A foreign byte order shows in the text, not in the name.
+    name = dtype.name if isinstance(dtype, np.dtype) and dtype.isnative else str(dtype).removeprefix("torch.")
+    if name not in MINUS_INFINITY:
+        raise TypeError(f"logits are float16, bfloat16, float32 or float64, not {name}")
+    _kinds[dtype] = kind = dtype.itemsize, MINUS_INFINITY[name]
+    return kind
+
+
+def _memory(logits: Any) -> tuple[int, int, int, int, int, int, int]:
+    """Address, rows, width, bytes from row to row and from element to element, bytes of one, bits of minus infinity."""
+    dtype, shape = logits.dtype, logits.shape
+    itemsize, cut = _kinds.get(dtype) or _kind(dtype)
+    # A distance never gone has no meaning, and numpy and torch put anything there.
+    rows, width = shape if len(shape) == 2 else (1, shape[0])
+    if isinstance(logits, np.ndarray):
+        address, strides = logits.ctypes.data, logits.strides
+        row_bytes, step_bytes = strides[0], strides[-1]
+    else:
+        address, strides = logits.data_ptr(), logits.stride()
+        row_bytes, step_bytes = strides[0] * itemsize, strides[-1] * itemsize
+    if width < 2:
+        step_bytes = itemsize
+    if rows < 2:
+        row_bytes = width * itemsize
+    return address, rows, width, row_bytes, step_bytes, itemsize, cut
+
+
+_word_kinds: set[Any] = set()  # dtypes of bitmasks that were met
+
+
+def _words(bitmask: Any) -> tuple[Any, int, int, int, int]:
+    """A bitmask in the memory of the host: what holds it, address, rows, bytes from row to row, words of a row."""
+    if bitmask.dtype not in _word_kinds:
+        if str(bitmask.dtype).removeprefix("torch.") not in ("int32", "uint32"):
+            raise TypeError(f"the bitmask must be int32 or uint32, not {bitmask.dtype}")
+        _word_kinds.add(bitmask.dtype)
+    shape = bitmask.shape
+    rows = shape[0] if len(shape) == 2 else 1
+    if not isinstance(bitmask, np.ndarray):
+        if bitmask.is_cpu and bitmask.stride(-1) == 1:
+            return bitmask, bitmask.data_ptr(), rows, 4 * bitmask.stride(0), shape[-1]
+        bitmask = bitmask.cpu().numpy()
+    if bitmask.strides[-1] != 4:
+        bitmask = np.ascontiguousarray(bitmask)
+    return bitmask, bitmask.ctypes.data, rows, bitmask.strides[0], shape[-1]
+
+
+def _apply_on_device(logits: Any, bitmask: Any, rows: NDArray[np.int32] | None, target: Any) -> None:
     import torch
 
     from constrain.kernels.device import apply_rows_on_device
 
-    words = torch.from_numpy(bitmask) if isinstance(bitmask, np.ndarray) else bitmask
+    words = torch.from_numpy(np.ascontiguousarray(bitmask)) if isinstance(bitmask, np.ndarray) else bitmask
     if words.dtype not in (torch.int32, torch.uint32):
         raise TypeError(f"the bitmask must be int32 or uint32, not {words.dtype}")
-    words = words.view(torch.int32)
-    table = (words if words.ndim == 2 else words[None]).to(logits.device, non_blocking=True)
-    if all_rows and table.shape[0] == len(rows):
-        numbers = torch.arange(len(rows), dtype=torch.int32, device=logits.device)  # nothing crosses to the device
-    else:
-        numbers = torch.from_numpy(rows).to(logits.device, non_blocking=True)
+    table = (words if words.ndim == 2 else words[None]).view(torch.int32).to(logits.device, non_blocking=True)
     x, y = (t if t.ndim == 2 else t[None] for t in (logits, target))
-    apply_rows_on_device(x, table, numbers, out=y)
+    if rows is not None:
+        numbers = torch.from_numpy(rows).to(logits.device, non_blocking=True)
+    elif table.shape[0] == 1:
+        numbers = torch.zeros(x.shape[0], dtype=torch.int32, device=logits.device)  # nothing crosses to the device
+    else:
+        numbers = torch.arange(x.shape[0], dtype=torch.int32, device=logits.device)
+    apply_rows_on_device(x, table, numbers, out=None if target is logits else y)
