@@ -83,7 +83,7 @@ def apply_rows_on_device(
 
     Raises:
         TypeError: the dtypes do not fit.
-        ValueError: the shapes do not fit.
+        ValueError: the shapes or devices do not fit.
     """
     if logits.dtype not in _FLOATS or table.dtype != torch.int32 or rows.dtype != torch.int32:
         raise TypeError(
@@ -97,6 +97,10 @@ def apply_rows_on_device(
         )
     if target.dtype != logits.dtype or target.shape != logits.shape:
         raise ValueError("out has the dtype and shape of logits")
+    if not logits.device == target.device == table.device == rows.device:
+        raise ValueError(
+            f"logits on {logits.device}, out on {target.device}, table on {table.device}, rows on {rows.device}"
+        )
     if logits.numel() == 0:
         return torch.zeros((), dtype=torch.int32, device=logits.device) if repair else None
     if table.stride(1) != 1 and table.shape[1] > 1:

@@ -146,6 +146,8 @@ def test_what_does_not_fit_is_refused() -> None:
             apply_rows_on_device(*wrong)
     with pytest.raises(ValueError, match="out has"):
         apply_rows_on_device(logits, table, rows, out=logits.half())
+    with pytest.raises(ValueError, match="table on meta"):
+        apply_rows_on_device(logits, table.to("meta"), rows)
     assert apply_rows_on_device(logits[:, :0], table, rows) is None
     assert int(apply_rows_on_device(logits[:0], table, rows[:0], repair=True)) == 0
 
