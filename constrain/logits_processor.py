@@ -18,11 +18,12 @@ This module needs torch. It works without transformers, in any loop that calls i
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -30,16 +31,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from constrain.engine import apply_token_bitmask
+from constrain.engine.bitmask import apply_on_host
+from constrain.engine.device_rows import device_rows_of
 from constrain.errors import GenerationError, LogitsWidthError, NoAllowedTokenError, ProcessorReuseError
+from constrain.kernels.apply import LEAVE, any_allowed
+from constrain.kernels.apply import over as over_code
+from constrain.kernels.device import bits_of, over_bits
 from constrain.prefixes import TOKEN_BYTES, PrefixState, PrefixStates
 
 if TYPE_CHECKING:
     from constrain.engine import CompiledGrammar
-
-# finfo.min would overflow to -inf when divided by a temperature below 1; beam search marks empty beams with -1e9.
-_OVER_SCORE = -1e30
-_OVER_EOS_SCORE = -1e29
 
 
 class _Usage:
@@ -108,8 +109,9 @@ class ConstrainedLogitsProcessor:
         vocabulary = grammars[0].vocabulary
         if any(g.vocabulary is not vocabulary and g.vocabulary != vocabulary for g in grammars):
             raise ValueError("all compiled grammars must be for the same vocabulary")
+        self._vocabulary = vocabulary
         self._vocabulary_size = int(vocabulary.size)
-        self._eos_token_ids = sorted(int(i) for i in vocabulary.eos_token_ids)
+        self._eos_words = _packed(vocabulary.eos_token_ids, self._vocabulary_size)
         by_identity: dict[int, PrefixStates] = {}
         self._prefixes = [by_identity.setdefault(id(g), PrefixStates(g)) for g in grammars]
         self._given_prompt_length = prompt_length
@@ -128,7 +130,7 @@ class ConstrainedLogitsProcessor:
         self._logits_width = -1
         self._started = False  # whether a mask was made since the prompt is known
         self._seen: set[int] = set()  # hashes of the outputs met so far
-        self._emptied: torch.Tensor | None = None  # bool, shape (): a row was emptied; not read from its device yet
+        self._emptied: torch.Tensor | None = None  # int32, shape (): a row was emptied; not read from its device yet
         self._warned = False
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -215,10 +217,10 @@ class ConstrainedLogitsProcessor:
             host = input_ids.numpy()
             return np.array_equal(host[:, :length], self._prompt.numpy()), host[:, length:].astype(np.int32)
         # All that the host has to know comes in one transfer: each one waits for the device.
-        same = (input_ids[:, :length] == self._prompt).all()
+        same = (input_ids[:, :length] == self._prompt).all().to(torch.int32)
         emptied = torch.zeros_like(same) if self._emptied is None else self._emptied.to(same.device)
         output = input_ids[:, length:].to(torch.int32)
-        packed = torch.cat([torch.stack([same, emptied]).to(torch.int32), output.flatten()]).cpu().numpy()
+        packed = torch.cat([torch.stack([same, emptied]), output.flatten()]).cpu().numpy()
         self._emptied = None
         if packed[1]:
             self._warn_emptied()
@@ -274,15 +276,18 @@ class ConstrainedLogitsProcessor:
 
     def _masked(self, states: list[PrefixState], scores: torch.Tensor) -> torch.Tensor:
         rows, width = scores.shape
-        words = np.zeros((rows, -(-self._vocabulary_size // 32)), dtype=np.int32)
+        words = np.empty((rows, -(-self._vocabulary_size // 32)), dtype=np.int32)
         for row, state in enumerate(states):
             if state.matcher is not None:
                 state.matcher.fill_next_token_bitmask(words, row)
             elif not self._started and state.status == "dead":
                 raise NoAllowedTokenError(row, f"token {state.accepted} of the output given in advance is refused")
-        words = _fit(words, width)
+            else:
+                words[row] = self._eos_words
         over = np.array([state.matcher is None for state in states], dtype=np.bool_)
-        stuck = ~words.any(axis=1) & ~over
+        stuck = np.empty(rows, dtype=np.bool_)
+        any_allowed(words, width, stuck)
+        stuck = ~stuck & ~over
         if stuck.any():
             reason = "no token continues the output"
             if width < self._vocabulary_size:
@@ -290,31 +295,20 @@ class ConstrainedLogitsProcessor:
             raise NoAllowedTokenError(int(stuck.argmax()), reason)
         self._started = True
 
-        if _on_host(scores):
-            masked = scores.clone(memory_format=torch.contiguous_format)
-            apply_token_bitmask(masked, words)
-        else:
-            allowed = _unpack(torch.from_numpy(words).to(scores.device, non_blocking=True), width)
-            masked = scores.masked_fill(~allowed, -torch.inf)
-        emptied = masked.amax(dim=1, keepdim=True) == -torch.inf
-        if over.any():
-            where = torch.from_numpy(over).to(scores.device).unsqueeze(1)
-            emptied &= ~where
-            masked = torch.where(where, self._over_row(scores), masked)
+        masked = torch.empty(scores.shape, dtype=scores.dtype, device=scores.device)
         if not _on_host(scores):
-            self._emptied = emptied.any()  # read at the next call, together with the tokens
-            return masked.masked_fill_(emptied & allowed, 0.0)
-        if bool(emptied.any()):
+            table = device_rows_of(self._vocabulary, scores.device)
+            self._emptied = table.apply(scores, words, over, out=masked)  # read at the next call, with the tokens
+            return masked
+        numbers = np.arange(rows, dtype=np.int32)
+        found = np.empty(rows, dtype=np.uint8)
+        codes = np.where(over, over_code(numbers), numbers)
+        apply_on_host(scores, words, codes, masked, over=over_bits(scores.dtype), found=found)
+        if not found.all():
             self._warn_emptied()
-            masked.masked_fill_(emptied & _unpack(torch.from_numpy(words), width), 0.0)
+            codes = np.where(found, np.int32(LEAVE), over_code(numbers))
+            apply_on_host(masked, words, codes, masked, over=(0, bits_of(-math.inf, scores.dtype)))
         return masked
-
-    def _over_row(self, scores: torch.Tensor) -> torch.Tensor:
-        """The scores of a row that is over, shape (width,)."""
-        lowest = torch.finfo(scores.dtype).min
-        row = torch.full((scores.shape[1],), max(_OVER_SCORE, lowest), dtype=scores.dtype, device=scores.device)
-        row[[i for i in self._eos_token_ids if i < scores.shape[1]]] = max(_OVER_EOS_SCORE, lowest / 2)
-        return row
 
     def _warn_emptied(self) -> None:
         if not self._warned:
@@ -345,18 +339,8 @@ def _inside_candidate_generator() -> bool:
     return False
 
 
-def _fit(words: NDArray[np.int32], width: int) -> NDArray[np.int32]:
-    """Packed rows cut or padded with zeros to `width` bits, shape (rows, ceil(width / 32)), no stray bits beyond."""
-    needed = -(-width // 32)
-    if words.shape[1] < needed:
-        return np.pad(words, ((0, 0), (0, needed - words.shape[1])))
-    words = np.ascontiguousarray(words[:, :needed])
-    if width % 32:
-        words[:, -1] &= np.int32((1 << width % 32) - 1)
-    return words
-
-
-def _unpack(words: torch.Tensor, width: int) -> torch.Tensor:
-    """Packed rows as booleans, shape (rows, width), on the device of `words`: what travels there is the packed form."""
-    shifts = torch.arange(32, dtype=torch.int32, device=words.device)
-    return words.unsqueeze(2).bitwise_right_shift(shifts).bitwise_and(1).flatten(1)[:, :width].bool()
+def _packed(token_ids: Iterable[int], size: int) -> NDArray[np.int32]:
+    """One row of a bitmask that allows these tokens."""
+    bits = np.zeros(-(-size // 32) * 32, dtype=np.uint8)
+    bits[[i for i in token_ids if 0 <= i < size]] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)

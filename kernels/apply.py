@@ -1,35 +1,252 @@
-"""Masking logits on the CPU: one pass over memory, whole words of the bitmask at a time."""
+"""Masking logits on the CPU: one pass over memory, whole words of the bitmask at a time.
+
+Scores are moved as the unsigned integers that their bits are. So one kernel serves float16, bfloat16, float32 and
+float64, no score that stays is touched by arithmetic (a NaN keeps its payload), and the 32 choices of a word become
+a few vector instructions without a branch. Only a word that allows everything is told apart, and skipped: that word is
+the common one inside free text, while a branch for words that allow nothing costs more than it saves, since storing to
+a line of memory fetches it anyway.
+
+Tensors of numpy and torch come as addresses and strides, which spares the kernel a version for each layout. Rows whose
+elements are not next to each other take a plain loop.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numba
+import numpy as np
+from numba.core import types
+
 from .jit import njit
+from .memory import _pointer
+
+LEAVE = -1
+"""In the place of a row of the bitmask: the scores stay as they are."""
+
+# Constants in the place of shifts: the choice of a lane becomes one test of a vector register.
+_LANES = np.uint32(1) << np.arange(32, dtype=np.uint32)
+
+_pointer_u16 = _pointer(types.uint16)
+_pointer_u32 = _pointer(types.uint32)
+_pointer_u64 = _pointer(types.uint64)
+_pointer_row = _pointer(types.int32)
+_pointer_flag = _pointer(types.uint8)
+
+
+def over(row: Any) -> Any:
+    """In the place of row `row` (a number, or an array) of the bitmask: no score stays, the row tells which it gets."""
+    return -2 - row
 
 
 @njit
-def apply_rows(logits: Any, bitmask: Any, rows: Any, value: float) -> None:
-    """Set the logits of tokens whose bit is 0 to `value`, in place.
-
-    `logits` is float32 or float64 (n, width); `bitmask` int32 (m, words); `rows` int64 (n,) names the bitmask row of
-    each row of logits, negative for "leave alone". Tokens beyond the bitmask's words are not allowed.
-    """
-    count, width = logits.shape
-    words = bitmask.shape[1]
-    for i in range(count):
-        row = rows[i]
-        if row < 0:
+def _cut(x: Any, mask: Any, words: int, value: int) -> None:
+    """Set the elements of `x` whose bit is 0."""
+    v = x.dtype.type(value)
+    width = x.size
+    whole = min(words, width // 32)
+    for w in range(whole):
+        bits = np.uint32(mask[w])
+        if bits == np.uint32(0xFFFFFFFF):
             continue
-        for w in range((width + 31) // 32):
-            bits = bitmask[row, w] if w < words else 0
-            if bits == -1:
-                continue
+        base = 32 * w
+        for b in range(32):
+            x[base + b] = x[base + b] if bits & _LANES[b] else v
+    if whole < words:
+        for i in range(32 * whole, width):
+            if (mask[whole] >> (i & 31)) & 1 == 0:
+                x[i] = v
+    else:
+        for i in range(32 * whole, width):
+            x[i] = v
+
+
+@njit
+def _cut_copy(x: Any, y: Any, mask: Any, words: int, value: int) -> None:
+    """Set `y` to the elements of `x` whose bit is 1, and to `value` elsewhere."""
+    v = y.dtype.type(value)
+    width = y.size
+    whole = min(words, width // 32)
+    for w in range(whole):
+        bits = np.uint32(mask[w])
+        base = 32 * w
+        for b in range(32):
+            y[base + b] = x[base + b] if bits & _LANES[b] else v
+    if whole < words:
+        for i in range(32 * whole, width):
+            y[i] = x[i] if (mask[whole] >> (i & 31)) & 1 else v
+    else:
+        for i in range(32 * whole, width):
+            y[i] = v
+
+
+@njit
+def _spread(y: Any, mask: Any, words: int, set_value: int, clear_value: int) -> None:
+    """Set `y` to one value where the bit is 1, to the other elsewhere."""
+    s, c = y.dtype.type(set_value), y.dtype.type(clear_value)
+    width = y.size
+    whole = min(words, width // 32)
+    for w in range(whole):
+        bits = np.uint32(mask[w])
+        base = 32 * w
+        for b in range(32):
+            y[base + b] = s if bits & _LANES[b] else c
+    for i in range(32 * whole, width):
+        y[i] = s if i < 32 * words and (mask[i >> 5] >> (i & 31)) & 1 else c
+
+
+@njit
+def _has_score(y: Any, mask: Any, words: int, value: int) -> bool:
+    """Whether any element whose bit is 1 differs from `value`."""
+    v = y.dtype.type(value)
+    for w in range(min(words, (y.size + 31) // 32)):
+        bits = mask[w]
+        if bits != 0:
             base = 32 * w
-            stop = min(32, width - base)
-            if bits == 0:
-                for b in range(stop):
-                    logits[i, base + b] = value
-                continue
-            for b in range(stop):
-                if (bits >> b) & 1 == 0:
-                    logits[i, base + b] = value
+            for b in range(min(32, y.size - base)):
+                if (bits >> b) & 1 and y[base + b] != v:
+                    return True
+    return False
+
+
+@njit
+def _dense_row(x: Any, y: Any, same: int, mask: Any, words: int, code: int, look: int, v: int, s: int, c: int) -> bool:
+    """One row whose elements are next to each other; whether it is left with a score, if `look` is 1."""
+    if code < LEAVE:
+        _spread(y, mask, words, s, c)
+        return True
+    if code == LEAVE:
+        if not same:
+            y[:] = x
+        return True
+    if same:
+        _cut(y, mask, words, v)
+    else:
+        _cut_copy(x, y, mask, words, v)
+    return _has_score(y, mask, words, v) if look else True
+
+
+@njit
+def _get(address: int, itemsize: int) -> int:
+    if itemsize == 2:
+        return np.int64(_pointer_u16(address)[0])
+    if itemsize == 4:
+        return np.int64(_pointer_u32(address)[0])
+    return np.int64(_pointer_u64(address)[0])
+
+
+@njit
+def _put(address: int, itemsize: int, value: int) -> None:
+    if itemsize == 2:
+        _pointer_u16(address)[0] = np.uint16(value)
+    elif itemsize == 4:
+        _pointer_u32(address)[0] = np.uint32(value)
+    else:
+        _pointer_u64(address)[0] = np.uint64(value)
+
+
+@njit
+def _loose_row(
+    x: int,
+    y: int,
+    x_step: int,
+    y_step: int,
+    itemsize: int,
+    width: int,
+    mask: Any,
+    words: int,
+    code: int,
+    v: int,
+    s: int,
+    c: int,
+) -> bool:
+    """One row with any distance between its elements; whether it is left with a score."""
+    found = code < 0
+    for i in range(width):
+        bit = i < 32 * words and code != LEAVE and (mask[i >> 5] >> (i & 31)) & 1
+        if code < LEAVE:
+            value = s if bit else c
+        elif bit or code == LEAVE:
+            value = _get(x + i * x_step, itemsize)
+            found |= value != v
+        else:
+            value = v
+        _put(y + i * y_step, itemsize, value)
+    return found
+
+
+@njit
+def apply_rows(
+    x: int,
+    x_row: int,
+    x_step: int,
+    y: int,
+    y_row: int,
+    y_step: int,
+    itemsize: int,
+    count: int,
+    width: int,
+    masks: int,
+    mask_row: int,
+    words: int,
+    rows: int,
+    found: int,
+    cut: int,
+    over_set: int,
+    over_clear: int,
+) -> None:
+    """Write masked rows of logits, in place or elsewhere.
+
+    `x` and `y` are the addresses of the logits and of what is written; the same in place, else memory that does not
+    overlap. `_row` and `_step` are the distances in bytes from row to row and from element to element of `itemsize`
+    2, 4 or 8 bytes; there are `count` rows of `width` elements. `masks` is the address of a bitmask with `words` words
+    in a row, `mask_row` bytes apart; tokens beyond its words are not allowed. `rows` is 0, for row
+    i of the bitmask for row i, or the address of int32 (count,):
+
+    - a row of the bitmask: scores stay where its bit is 1, and become `cut` elsewhere;
+    - `LEAVE`: all scores stay;
+    - `over(row)`: the element becomes `over_set` where the row's bit is 1, `over_clear` elsewhere.
+
+    `found`, where not 0, is the address of uint8 (count,), which gets 0 where nothing but `cut` is left of a row, else
+    1. Values are bit patterns of the logits' dtype, as unsigned integers.
+    """
+    codes = _pointer_row(rows)
+    flags = _pointer_flag(found)
+    dense = x_step == itemsize and y_step == itemsize
+    same, look = int(x == y), int(found != 0)
+    for i in range(count):
+        code = codes[i] if rows != 0 else i
+        row = code if code >= 0 else max(0, -2 - code)
+        mask = _pointer_row(masks + row * mask_row)
+        a, b = x + i * x_row, y + i * y_row
+        left = True
+        if code == LEAVE and same:
+            pass
+        elif not dense:
+            left = _loose_row(a, b, x_step, y_step, itemsize, width, mask, words, code, cut, over_set, over_clear)
+        elif itemsize == 2:
+            x2, y2 = numba.carray(_pointer_u16(a), (width,)), numba.carray(_pointer_u16(b), (width,))
+            left = _dense_row(x2, y2, same, mask, words, code, look, cut, over_set, over_clear)
+        elif itemsize == 4:
+            x4, y4 = numba.carray(_pointer_u32(a), (width,)), numba.carray(_pointer_u32(b), (width,))
+            left = _dense_row(x4, y4, same, mask, words, code, look, cut, over_set, over_clear)
+        else:
+            x8, y8 = numba.carray(_pointer_u64(a), (width,)), numba.carray(_pointer_u64(b), (width,))
+            left = _dense_row(x8, y8, same, mask, words, code, look, cut, over_set, over_clear)
+        if look:
+            flags[i] = left
+
+
+@njit
+def any_allowed(bitmask: Any, width: int, found: Any) -> None:
+    """Which rows of a bitmask allow a token below `width`: int32 (rows, words), bool (rows,)."""
+    words = bitmask.shape[1]
+    whole = min(words, width // 32)
+    for i in range(bitmask.shape[0]):
+        found[i] = False
+        for w in range(whole):
+            if bitmask[i, w] != 0:
+                found[i] = True
+                break
+        if not found[i] and whole < words and width % 32:
+            found[i] = bitmask[i, whole] & ((1 << (width % 32)) - 1) != 0

@@ -20,10 +20,10 @@ from tests.constrain.token_grammar import TokenGrammar
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from constrain.kernels.device import _unpack  # noqa: E402
 from constrain.logits_processor import (  # noqa: E402
     ConstrainedLogitsProcessor,
     _inside_candidate_generator,
-    _unpack,
 )
 
 pytestmark = pytest.mark.filterwarnings("error:other logits processors")
