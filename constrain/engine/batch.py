@@ -6,17 +6,14 @@ several threads where it is large. Sequences may follow different grammars over 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from constrain.engine.matcher import Matcher
+from constrain.engine.worker_threads import spread, thread_count
 from constrain.kernels.batch import accept_tokens as _accept
 from constrain.kernels.batch import copy_rows
 from constrain.kernels.mask import REFUSED
@@ -31,8 +28,8 @@ def fill_next_token_bitmasks(
     """Write which tokens may come next in each of several sequences into rows of `bitmask`.
 
     `bitmask` is as for `Matcher.fill_next_token_bitmask`, with shape (rows, words). The mask of sequence i goes into
-    row `indices[i]`, by default row i. Large batches use at most `threads` threads, by default one for each
-    processor. Raises ValueError when there are too few rows or words.
+    row `indices[i]`, by default row i. Large batches use at most `threads` threads, by default
+    `CONSTRAIN_THREADS` or one for each core. Raises ValueError when there are too few rows or words.
     """
     places = range(len(matchers)) if indices is None else list(indices)
     rows = _as_numpy(bitmask)
@@ -54,14 +51,12 @@ def fill_next_token_bitmasks(
         addresses = np.fromiter((matchers[i]._automaton.address for i in live), dtype=np.int64, count=len(live))
         to = np.fromiter((places[i] for i in live), dtype=np.int64, count=len(live))
         codes = np.zeros(len(live), dtype=np.int8)
-        parts = min(threads or _cores(), len(live) // _ROWS_PER_THREAD)
-        if parts > 1:
-            cuts = [len(live) * k // parts for k in range(parts + 1)]
-            jobs = [_pool().submit(copy_rows, addresses, positions, to, rows, a, b, codes) for a, b in pairwise(cuts)]
-            for job in jobs:
-                job.result()
-        else:
-            copy_rows(addresses, positions, to, rows, 0, len(live), codes)
+        parts = min(threads or thread_count(), len(live) // _ROWS_PER_THREAD)
+
+        def copy(first: int, stop: int) -> None:
+            copy_rows(addresses, positions, to, rows, first, stop, codes)
+
+        spread(copy, len(live), parts)
     for k in np.flatnonzero(codes != OK).tolist():
         matchers[live[k]].fill_next_token_bitmask(rows, int(to[k]))
 
@@ -120,13 +115,3 @@ def _locked(matchers: Sequence[Matcher]) -> ExitStack:
     for lock in sorted({m._lock for m in matchers}, key=id):
         stack.enter_context(lock)
     return stack
-
-
-@lru_cache(maxsize=1)
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_cores(), thread_name_prefix="constrain-batch")

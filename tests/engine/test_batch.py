@@ -41,7 +41,7 @@ def _single(matcher: Any, size: int) -> np.ndarray[Any, Any]:
 def test_masks_and_steps_are_those_of_each_sequence(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(cores)
     monkeypatch.setattr(batch, "_ROWS_PER_THREAD", 4)
-    monkeypatch.setattr(batch, "_cores", lambda: cores)
+    monkeypatch.setattr(batch, "thread_count", lambda: cores)
     tokens = VOCABULARIES["mixed"]()
     size = len(tokens.bytes_of)
     words = (size + 31) // 32
