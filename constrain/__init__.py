@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         UnsupportedSchemaError,
         VocabularyError,
     )
+    from constrain.jump import jump_generate
     from constrain.logits_processor import ConstrainedLogitsProcessor
     from constrain.vocabulary import Vocabulary
 
@@ -62,6 +63,7 @@ __all__ = [
     "apply_token_bitmask",
     "errors",
     "json_schema",
+    "jump_generate",
     "regex",
     "warm_up",
 ]
@@ -69,6 +71,7 @@ __all__ = [
 _HOMES = {
     "Vocabulary": "constrain.vocabulary",
     "ConstrainedLogitsProcessor": "constrain.logits_processor",
+    "jump_generate": "constrain.jump",
     "CompiledGrammar": "constrain.engine",
     "Grammar": "constrain.engine",
     "Matcher": "constrain.engine",

@@ -35,7 +35,8 @@ from constrain.errors import GenerationError, LogitsWidthError, NoAllowedTokenEr
 from constrain.prefixes import TOKEN_BYTES, PrefixState, PrefixStates
 
 if TYPE_CHECKING:
-    from constrain.engine import CompiledGrammar
+    from constrain.engine import CompiledGrammar, Matcher
+    from constrain.vocabulary import Vocabulary
 
 # finfo.min would overflow to -inf when divided by a temperature below 1; beam search marks empty beams with -1e9.
 _OVER_SCORE = -1e30
@@ -174,6 +175,34 @@ class ConstrainedLogitsProcessor:
             ends = [state.accepted * TOKEN_BYTES for state in self._states(keys)]
             states = self._states([key[:end] for key, end in zip(keys, ends, strict=True)])
             return [s.matcher is None or bool(s.matcher.is_accepting) for s in states]
+
+    # For a loop that knows which row is which, and may write tokens without asking (`constrain.jump`).
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the grammars."""
+        return self._prefixes[0].compiled.vocabulary
+
+    def begin(self, input_ids: torch.Tensor) -> None:
+        """Take rows for the prompts of a new generation: integer, shape (rows, length)."""
+        self._usage.called = True
+        with self._lock:
+            self._bind(input_ids, -1)
+
+    def mask_row(self, ids: torch.Tensor, row: int, rows: int, scores: torch.Tensor) -> torch.Tensor:
+        """As `__call__`, for the one row of number `row` of `rows`: `ids` (1, length), `scores` (1, width)."""
+        with self._lock:
+            return self._masked([self._state_of_row(ids, row, rows)], scores)
+
+    def matcher_after(self, ids: torch.Tensor, row: int, rows: int) -> Matcher | None:
+        """The matcher after a row's output, to be read, not advanced; None where the output is over."""
+        with self._lock:
+            return self._state_of_row(ids, row, rows).matcher
+
+    def _state_of_row(self, ids: torch.Tensor, row: int, rows: int) -> PrefixState:
+        assert self._prompt is not None
+        output = ids[0, self._prompt.shape[1] :].to("cpu", torch.int32).contiguous().numpy()
+        return self._prefixes[self._grammar_of(row, rows)].state(output.tobytes(), 4 * rows + 64)
 
     # Which rows are these?
 
