@@ -212,6 +212,8 @@ class ConstrainedLogitsProcessor:
             return None  # maybe another tokenizer; what the model's own width is, its own first call tells
         if self._prompt is None:
             self._bind(input_ids, width)
+        elif self._logits_width < 0:
+            self._logits_width = width  # bound by `begin`, before any logits
         elif width != self._logits_width:
             raise LogitsWidthError(
                 f"logits of width {width} came after logits of width {self._logits_width}: a processor serves one "
