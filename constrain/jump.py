@@ -24,6 +24,7 @@ import torch
 
 from constrain.errors import VocabularyError
 from constrain.logits_processor import ConstrainedLogitsProcessor
+from constrain.prefixes import TOKEN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +46,9 @@ def jump_generate(
 
     To be given to `generate` as `custom_generate`, together with a `ConstrainedLogitsProcessor` whose vocabulary knows
     its tokenizer (`Vocabulary.from_tokenizer`). For decoder-only models, greedy search and sampling, and batches.
+
+    `generate` hands a custom loop no tokenizer, so it refuses `stop_strings`; give it
+    `stopping_criteria=[StopStringCriteria(tokenizer, strings)]` instead.
 
     The text is what plain constrained generation writes wherever its tokens are the tokenizer's own cut of the text; a
     model that cuts forced text in another way may go on differently after it. Characters are never written as escapes
@@ -82,8 +86,9 @@ def jump_generate(
 class _Row:
     """One row: its text, and the tokens of it that the model has not seen."""
 
-    def __init__(self, ids: torch.Tensor) -> None:
+    def __init__(self, ids: torch.Tensor, output: bytes) -> None:
         self.ids = ids  # (1, length)
+        self.output = output  # the ids after the prompt again, as the constraint wants them
         self.waiting: list[int] = []
         self.finished = False
 
@@ -101,9 +106,9 @@ class _Loop:
     ) -> None:
         self.model, self.config, self.streamer = model, generation_config, streamer
         self.logits_processor, self.processor, self.stopping_criteria = logits_processor, processor, stopping_criteria
-        processor.begin(input_ids)
         self.seen = input_ids  # (rows, columns): what went through the model, paddings of steps included
-        self.rows = [_Row(input_ids[i : i + 1]) for i in range(len(input_ids))]
+        begun = processor.begin(input_ids)
+        self.rows = [_Row(input_ids[i : i + 1], output) for i, output in enumerate(begun)]
         self.width = int(model.config.get_text_config().vocab_size)
         pad = generation_config.pad_token_id
         if pad is None:
@@ -169,10 +174,10 @@ class _Loop:
 
     def _scores(self, index: int, scores: torch.Tensor) -> torch.Tensor:
         """What all processors make of the scores of one row, shape (1, width)."""
-        ids = self.rows[index].ids
+        row = self.rows[index]
         for step in self.logits_processor:
             ours = step is self.processor
-            scores = step.mask_row(ids, index, len(self.rows), scores) if ours else step(ids, scores)
+            scores = step.mask_row(row.output, index, len(self.rows), scores) if ours else step(row.ids, scores)
         return scores
 
     def _jump(self, index: int) -> None:
@@ -180,7 +185,7 @@ class _Loop:
         row = self.rows[index]
         if row.finished:
             return
-        matcher = self.processor.matcher_after(row.ids, index, len(self.rows))
+        matcher = self.processor.matcher_after(row.output, index, len(self.rows))
         if matcher is not None:
             self._write(row, matcher.forced_tokens())
 
@@ -195,6 +200,7 @@ class _Loop:
                 )
             new = torch.tensor([token], dtype=row.ids.dtype, device=row.ids.device)
             row.ids = torch.cat([row.ids, new[None]], dim=1)
+            row.output += token.to_bytes(TOKEN_BYTES, sys.byteorder)
             row.waiting.append(token)
             if self.streamer is not None:
                 self.streamer.put(new.cpu())

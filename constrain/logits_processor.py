@@ -183,26 +183,31 @@ class ConstrainedLogitsProcessor:
         """The vocabulary of the grammars."""
         return self._prefixes[0].compiled.vocabulary
 
-    def begin(self, input_ids: torch.Tensor) -> None:
-        """Take rows for the prompts of a new generation: integer, shape (rows, length)."""
+    def begin(self, input_ids: torch.Tensor) -> list[bytes]:
+        """Take rows for the prompts of a new generation: integer, shape (rows, length).
+
+        Returns the outputs that they begin with (empty unless `prompt_length` was given), as keys of prefixes: token
+        ids, int32, in the machine's byte order. In this form the loop hands outputs back.
+        """
         self._usage.called = True
         with self._lock:
             self._bind(input_ids, -1)
+            assert self._prompt is not None
+            outputs = input_ids[:, self._prompt.shape[1] :].to("cpu", torch.int32).contiguous().numpy()
+            return [row.tobytes() for row in outputs]
 
-    def mask_row(self, ids: torch.Tensor, row: int, rows: int, scores: torch.Tensor) -> torch.Tensor:
-        """As `__call__`, for the one row of number `row` of `rows`: `ids` (1, length), `scores` (1, width)."""
+    def mask_row(self, output: bytes, row: int, rows: int, scores: torch.Tensor) -> torch.Tensor:
+        """As `__call__`, for the row of number `row` of `rows`: `scores` has shape (1, width)."""
         with self._lock:
-            return self._masked([self._state_of_row(ids, row, rows)], scores)
+            return self._masked([self._state_of_row(output, row, rows)], scores)
 
-    def matcher_after(self, ids: torch.Tensor, row: int, rows: int) -> Matcher | None:
+    def matcher_after(self, output: bytes, row: int, rows: int) -> Matcher | None:
         """The matcher after a row's output, to be read, not advanced; None where the output is over."""
         with self._lock:
-            return self._state_of_row(ids, row, rows).matcher
+            return self._state_of_row(output, row, rows).matcher
 
-    def _state_of_row(self, ids: torch.Tensor, row: int, rows: int) -> PrefixState:
-        assert self._prompt is not None
-        output = ids[0, self._prompt.shape[1] :].to("cpu", torch.int32).contiguous().numpy()
-        return self._prefixes[self._grammar_of(row, rows)].state(output.tobytes(), 4 * rows + 64)
+    def _state_of_row(self, output: bytes, row: int, rows: int) -> PrefixState:
+        return self._prefixes[self._grammar_of(row, rows)].state(output, 4 * rows + 64)
 
     # Which rows are these?
 

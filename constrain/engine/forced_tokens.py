@@ -222,7 +222,7 @@ class _Search:
         self._tree = tree
         self._forced, self._unescaped = forced, unescaped
         self._whole = _from_character(text, WHOLE_TEXT)
-        self._text = _from_character(text, _NEAR_TEXT)
+        self._text = _from_character(text, max(_NEAR_TEXT, self._longest))
 
     def run(self) -> list[int]:
         whole = self._cuts(self._whole, self._complete(self._whole))

@@ -11,6 +11,7 @@ import pytest
 
 import constrain
 from constrain.errors import VocabularyError
+from tests.constrain.demo_model import needs_demo_model
 from tests.vocabulary.tokenizers_by_hand import byte_level
 
 torch = pytest.importorskip("torch")
@@ -225,6 +226,22 @@ def test_stop_strings_stop_within_forced_tokens() -> None:
     assert "under" not in text
 
 
+def test_the_prompt_may_end_with_a_beginning_of_the_output() -> None:
+    length = len(tokenizer()("fox? ")["input_ids"])
+    begun = tokenizer()("the quick")["input_ids"]
+    prompt = torch.tensor([tokenizer()("fox? ")["input_ids"] + begun])
+    processor = constrain.ConstrainedLogitsProcessor(compiled("regex"), prompt_length=length)
+    output = model().generate(
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        logits_processor=[processor],
+        custom_generate=constrain.jump_generate,
+        max_new_tokens=60,
+    )
+    assert processor.completed(output) == [True]
+    assert tokenizer().decode(without_padding(output[0, length:])).startswith("the quick brown fox jumps ")
+
+
 def test_other_processors_see_every_row_as_it_is() -> None:
     seen = []
 
@@ -291,6 +308,42 @@ def test_one_processor_serves_call_after_call() -> None:
     jumped = [model().generate(**inputs, **arguments, custom_generate=constrain.jump_generate) for _ in range(2)]
     assert torch.equal(*jumped)
     assert torch.equal(model().generate(**inputs, **arguments), plain)
+
+
+@needs_demo_model
+def test_a_real_model_writes_the_same_ids_in_far_fewer_passes() -> None:
+    """Names as in the prompt's examples: the model's own cut of them is the tokenizer's."""
+    from constrain.cli import models
+
+    names = ["current_temperature_in_degrees_celsius", "is_precipitation_expected_tomorrow"]
+    schema = {
+        "type": "object",
+        "properties": {names[0]: {"type": "integer", "minimum": -50, "maximum": 50}, names[1]: {"type": "boolean"}},
+        "required": names,
+        "additionalProperties": False,
+    }
+    real, wrapped = models.load(models.DEMO_MODEL, "cpu")
+    known = constrain.Vocabulary.from_tokenizer(wrapped, generation_config=real.generation_config)
+    grammar = constrain.json_schema(schema, whitespace="none").compile(known)
+    examples = [
+        json.dumps(dict(zip(names, values, strict=True)), separators=(",", ":")) for values in ((21, False), (8, True))
+    ]
+    prompts = wrapped(
+        [f"Rome: {examples[0]}\nOslo: {examples[1]}\nBergen:", f"Oslo: {examples[1]}\nRome:"],
+        padding=True,
+        padding_side="left",
+        return_tensors="pt",
+    )
+    outputs, passes = [], []
+    for extra in ({}, {"custom_generate": constrain.jump_generate}):
+        processor = constrain.ConstrainedLogitsProcessor(grammar)
+        arguments = {**prompts, "logits_processor": [processor], "max_new_tokens": 40, "do_sample": False, **extra}
+        output, calls = count_calls(real, lambda a=arguments: real.generate(**a))
+        assert processor.completed(output) == [True, True]
+        outputs.append(output)
+        passes.append(calls)
+    assert torch.equal(*outputs)
+    assert passes[1] < passes[0] / 2.5
 
 
 @pytest.mark.filterwarnings("ignore:a ConstrainedLogitsProcessor was dropped")
