@@ -12,7 +12,7 @@ allows, and the tokens common to all are the answer. Two things can move a cut b
   until one is met that the tokenizer really places there. Where there are too many to try, none of the bytes such a
   token would take are given away.
 - a pre-tokenizer that looks ahead (`\\s+(?!\\S)`, contractions, groups of digits). It sees kinds of characters, so
-  continuations of one and two characters of every kind are tried, and three of a kind.
+  continuations of one and two characters of every kind are tried, three of a kind, and all contractions.
 
 For byte-pair encodings, whose tokens up to a cut are the encoding of the text up to it, that is all there is. For
 others (Unigram) it is a good sample, and not a proof.
@@ -48,6 +48,11 @@ _TRIES = 40  # such tokens tried per cut
 _MEMO = 1024
 _SECOND = ("a", "s", "l", "e", "A", "0", " ", "\n", "\r", '"', "'", ".", "_", "é", "漢")
 _FIRST = (*map(chr, [*range(0x20, 0x7F), 9, 10, 13]), "é", "É", "漢", "\u0301", "٣", "\u00a0", "—", "😀", "ก")
+_CONTRACTIONS = tuple(
+    quote + end
+    for quote in (b"", b"'")
+    for end in (b"s", b"t", b"re", b"ve", b"m", b"ll", b"d", b"S", b"T", b"RE", b"VE", b"M", b"LL", b"D")
+)
 _SHORT_ESCAPES = tuple(bytes([byte]) for byte in b'"\\bfnrt')
 _ALIKE = frozenset("bcdfghijknopquwxyzBCDFGHIJKLMNOPQRSTUVWXYZ2345678")  # as good as a, A and 0 to a pre-tokenizer
 
@@ -357,6 +362,9 @@ class _Search:
                 if automaton.accept_byte(self._at, byte) >= 0 and rest is not None:
                     yield rest
             return
+        for contraction in _CONTRACTIONS:
+            if self._run(self._at, contraction) >= 0:
+                yield contraction
         found = False
         alike: dict[int, int] = {}
         for character in _FIRST:

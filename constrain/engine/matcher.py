@@ -221,10 +221,11 @@ class Matcher:
                 and constants they are often the only one; by default such a character is written plainly. With True
                 no spelling is taken away either, and the tokens spell the beginning of `forced_bytes()`.
 
-        What is guaranteed, for byte-pair encodings with pre-tokenizers that look at most two characters ahead: in the
-        tokenizer's own encoding of every text that continues as the grammar allows (and writes those characters
-        plainly), the output so far ends at the end of a token, and these tokens follow. Where the output so far ends
-        within a token of that encoding, because it was cut in another way, nothing is forced until the cuts meet again.
+        What is guaranteed, for byte-pair encodings with pre-tokenizers that look ahead by at most two characters or a
+        contraction: in the tokenizer's own encoding of every text that continues as the grammar allows (and writes
+        those characters plainly), the output so far ends at the end of a token, and these tokens follow. Where the
+        output so far ends within a token of that encoding, because it was cut in another way, nothing is forced until
+        the cuts meet again.
 
         The output is taken for the whole text: the prompt's end is a cut, as it is for the model. Of a long output the
         last 4,096 bytes are read. Tokenizers that normalise a text in a way that changes its bytes force nothing there.

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.errors import VocabularyError
+from tests.oracles import FULL
 from tests.vocabulary.tokenizers_by_hand import BYTE_CHARACTERS, mistral_data, smollm2_tokenizer
 
 tokenizers = pytest.importorskip("tokenizers")
 
-ALPHABET = "ab1 \n'."
+ALPHABETS = ["ab", "ab1 \n'.", " \n1", "'aresl "]
 
 
 @st.composite
@@ -74,13 +75,15 @@ def check_every_prefix(vocabulary: Any, words: set[str], start: list[int], force
         assert ids[k : k + len(forced)] == forced, (word, start, forced)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=1500 if FULL else 150, deadline=None)
 @given(st.data())
 def test_every_continuation_keeps_the_forced_tokens(data: st.DataObject) -> None:
-    letters = [BYTE_CHARACTERS[b] for b in ALPHABET.encode()]
-    tokenizer = byte_pair_tokenizer(data.draw(merges("".join(letters))), data.draw(st.booleans()))
-    vocabulary = vocabulary_of(tokenizer)
-    words = data.draw(st.sets(st.text(ALPHABET, min_size=1, max_size=7), min_size=1, max_size=4))
+    alphabet = data.draw(st.sampled_from(ALPHABETS))
+    letters = "".join(BYTE_CHARACTERS[b] for b in alphabet.encode())
+    vocabulary = vocabulary_of(byte_pair_tokenizer(data.draw(merges(letters)), data.draw(st.booleans())))
+    beginning = data.draw(st.text(alphabet, max_size=3))  # shared, so that something is forced
+    ends = data.draw(st.sets(st.text(alphabet, min_size=1, max_size=7), min_size=1, max_size=4))
+    words = {beginning + end for end in ends}
     pattern = "|".join(word.replace(".", r"\.").replace("\n", r"\n") for word in sorted(words))
     compiled = constrain.regex(f"(?:{pattern})").compile(vocabulary)
     matcher = compiled.matcher()
@@ -99,9 +102,10 @@ def test_every_continuation_keeps_the_forced_tokens(data: st.DataObject) -> None
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_text_without_any_choice_is_forced_to_its_end(data: st.DataObject) -> None:
-    letters = "".join(BYTE_CHARACTERS[b] for b in ALPHABET.encode())
+    alphabet = data.draw(st.sampled_from(ALPHABETS))
+    letters = "".join(BYTE_CHARACTERS[b] for b in alphabet.encode())
     vocabulary = vocabulary_of(byte_pair_tokenizer(data.draw(merges(letters)), data.draw(st.booleans())))
-    word = data.draw(st.text(ALPHABET, min_size=1, max_size=12))
+    word = data.draw(st.text(alphabet, min_size=1, max_size=12))
     compiled = constrain.regex(word.replace(".", r"\.").replace("\n", r"\n")).compile(vocabulary)
     assert compiled.matcher().forced_tokens() == [*vocabulary.encode(word), *vocabulary.eos_token_ids]
 
@@ -123,6 +127,33 @@ def test_the_last_token_is_left_where_a_longer_one_may_take_its_place() -> None:
     assert matcher.accept_token(b)
     assert matcher.forced_tokens() == [ab, *vocabulary.eos_token_ids]
     assert ab1 != ab
+
+
+LONG_MERGES = [("b", "a"), ("ba", "b"), ("y", "bab"), ("x", "ybab")]  # xybab is a token, xy and xyb are not
+SPACES = [("\u0120", "\u0120")]  # two blanks
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words", "forced"),
+    [
+        (LONG_MERGES, ["axybab", "axz"], "a"),
+        (LONG_MERGES, ["axybb", "axz"], "ax"),
+        (SPACES, ["a  1", "a  b"], "a  "),  # GPT-2: the second blank belongs to what follows
+        (SPACES, ["a  1", "a   1"], "a"),
+        ([("'", "r")], ["a'r1", "a're"], "a"),  # 're is a contraction, 'r1 is not
+        ([("'", "r")], ["a're", "a'b"], "a"),
+        ([("'", "r")], ["a'r1", "a'rs"], "a'r"),
+        ([("b", "c"), ("a", "bc")], ["abc", "abd"], ""),
+        ([("é".encode().decode("latin-1")[0], "©")], ["éa", "éb"], "é"),
+        ([("é".encode().decode("latin-1")[0], "©"), ("Ã©", "a")], ["éa", "éb"], ""),
+    ],
+    ids=repr,
+)
+def test_how_far_what_follows_reaches_back(pairs: list[tuple[str, str]], words: list[str], forced: str) -> None:
+    vocabulary = vocabulary_of(byte_pair_tokenizer(pairs, pre_tokenize=True))
+    found = constrain.regex("|".join(words)).compile(vocabulary).matcher().forced_tokens()
+    check_every_prefix(vocabulary, set(words), [], found)
+    assert written(vocabulary, found) == forced.encode()
 
 
 def test_a_character_is_forced_to_its_last_byte_or_not_at_all() -> None:
