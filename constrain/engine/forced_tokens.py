@@ -53,6 +53,8 @@ _CONTRACTIONS = tuple(
     for quote in (b"", b"'")
     for end in (b"s", b"t", b"re", b"ve", b"m", b"ll", b"d", b"S", b"T", b"RE", b"VE", b"M", b"LL", b"D")
 )
+_BEGINNINGS = bytes({*range(0x20, 0x80), *range(0xC2, 0xF5)} - {0x5C})  # of a character in a JSON string, plainly
+_CONTINUATIONS = bytes(range(0x80, 0xC0))
 _SHORT_ESCAPES = tuple(bytes([byte]) for byte in b'"\\bfnrt')
 _ALIKE = frozenset("bcdfghijknopquwxyzBCDFGHIJKLMNOPQRSTUVWXYZ2345678")  # as good as a, A and 0 to a pre-tokenizer
 
@@ -192,8 +194,8 @@ def _find_only_character(automaton: Automaton, position: int) -> bytes:
             return b""
     # Nothing but this character and its escapes, at any of its bytes.
     for index, byte in enumerate(character):
-        others = {byte, 0x5C} if index == 0 else {byte}
-        if any(other not in others and automaton.accept_byte(position, other) >= 0 for other in range(256)):
+        candidates = _BEGINNINGS if index == 0 else _CONTINUATIONS
+        if any(other != byte and automaton.accept_byte(position, other) >= 0 for other in candidates):
             return b""
         position = automaton.accept_byte(position, byte)
     return character

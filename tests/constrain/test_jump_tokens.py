@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import constrain
-from constrain.errors import VocabularyError
+from constrain.errors import ConstrainError, VocabularyError
+from constrain.testing.strategies import schemas_with_instances
 from tests.oracles import FULL
 from tests.vocabulary.tokenizers_by_hand import BYTE_CHARACTERS, mistral_data, smollm2_tokenizer
 
@@ -283,6 +284,33 @@ def test_valid_texts_keep_the_forced_tokens(name: str) -> None:
                 assert matcher.accept_token(token), (schema, text, k)
             total += len(ids)
     assert jumped > total / 4  # it is of some use, too
+
+
+@settings(max_examples=200 if FULL else 30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas_with_instances(max_depth=3), st.sampled_from([None, 1, 2]), st.booleans())
+def test_valid_texts_of_any_schema_keep_the_forced_tokens(
+    pair: tuple[Any, Any], indent: int | None, dense: bool
+) -> None:
+    vocabulary = real_vocabulary("tekken")
+    (end,) = vocabulary.eos_token_ids
+    schema, value = pair
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=(",", ":") if dense else None)
+    try:
+        compiled = constrain.json_schema(schema).compile(vocabulary)
+    except ConstrainError:
+        reject()
+    matcher = compiled.matcher()
+    ids = vocabulary.encode(text)
+    if not all(map(matcher.accept_token, ids)) or not matcher.is_accepting:
+        reject()  # a spelling that is left out, such as a number of more digits than are written
+    matcher.reset()
+    ids.append(end)
+    for k, token in enumerate(ids):
+        forced = matcher.forced_tokens()
+        assert ids[k : k + len(forced)] == forced, (text, ids[:k], forced)
+        strict = matcher.forced_tokens(escapes=True)
+        assert ids[k : k + len(strict)] == strict
+        assert matcher.accept_token(token)
 
 
 def test_most_of_a_long_name_is_forced() -> None:
