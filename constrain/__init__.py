@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         UnsupportedSchemaError,
         VocabularyError,
     )
+    from constrain.jump import jump_generate
     from constrain.logits_processor import ConstrainedLogitsProcessor
     from constrain.tools import Tool, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
     from constrain.vocabulary import Vocabulary
@@ -79,6 +80,7 @@ __all__ = [
     "errors",
     "fill_next_token_bitmasks",
     "json_schema",
+    "jump_generate",
     "read_tool_choice",
     "read_tools",
     "regex",
@@ -94,6 +96,7 @@ _HOMES = {
     "chat_turn": "constrain.tools",
     "read_tool_choice": "constrain.tools",
     "read_tools": "constrain.tools",
+    "jump_generate": "constrain.jump",
     "CompiledGrammar": "constrain.engine",
     "Grammar": "constrain.engine",
     "Matcher": "constrain.engine",

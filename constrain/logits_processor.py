@@ -40,7 +40,8 @@ from constrain.kernels.device import bits_of, over_bits
 from constrain.prefixes import TOKEN_BYTES, PrefixState, PrefixStates
 
 if TYPE_CHECKING:
-    from constrain.engine import CompiledGrammar
+    from constrain.engine import CompiledGrammar, Matcher
+    from constrain.vocabulary import Vocabulary
 
 
 class _Usage:
@@ -177,6 +178,39 @@ class ConstrainedLogitsProcessor:
             states = self._states([key[:end] for key, end in zip(keys, ends, strict=True)])
             return [s.matcher is None or bool(s.matcher.is_accepting) for s in states]
 
+    # For a loop that knows which row is which, and may write tokens without asking (`constrain.jump`).
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the grammars."""
+        return self._prefixes[0].compiled.vocabulary
+
+    def begin(self, input_ids: torch.Tensor) -> list[bytes]:
+        """Take rows for the prompts of a new generation: integer, shape (rows, length).
+
+        Returns the outputs that they begin with (empty unless `prompt_length` was given), as keys of prefixes: token
+        ids, int32, in the machine's byte order. In this form the loop hands outputs back.
+        """
+        self._usage.called = True
+        with self._lock:
+            self._bind(input_ids, -1)
+            assert self._prompt is not None
+            outputs = input_ids[:, self._prompt.shape[1] :].to("cpu", torch.int32).contiguous().numpy()
+            return [row.tobytes() for row in outputs]
+
+    def mask_row(self, output: bytes, row: int, rows: int, scores: torch.Tensor) -> torch.Tensor:
+        """As `__call__`, for the row of number `row` of `rows`: `scores` has shape (1, width)."""
+        with self._lock:
+            return self._masked([self._state_of_row(output, row, rows)], scores)
+
+    def matcher_after(self, output: bytes, row: int, rows: int) -> Matcher | None:
+        """The matcher after a row's output, to be read, not advanced; None where the output is over."""
+        with self._lock:
+            return self._state_of_row(output, row, rows).matcher
+
+    def _state_of_row(self, output: bytes, row: int, rows: int) -> PrefixState:
+        return self._prefixes[self._grammar_of(row, rows)].state(output, 4 * rows + 64)
+
     # Which rows are these?
 
     def _outputs(self, input_ids: torch.Tensor, width: int) -> list[bytes] | None:
@@ -185,6 +219,8 @@ class ConstrainedLogitsProcessor:
             return None  # maybe another tokenizer; what the model's own width is, its own first call tells
         if self._prompt is None:
             self._bind(input_ids, width)
+        elif self._logits_width < 0:
+            self._logits_width = width  # bound by `begin`, before any logits
         elif width != self._logits_width:
             raise LogitsWidthError(
                 f"logits of width {width} came after logits of width {self._logits_width}: a processor serves one "

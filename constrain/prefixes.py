@@ -41,6 +41,7 @@ class PrefixStates:
     """The states of prefixes under one compiled grammar, the latest `capacity` of them kept. Not thread-safe."""
 
     def __init__(self, compiled: CompiledGrammar) -> None:
+        self.compiled = compiled
         self._root = PrefixState("live", compiled.matcher(), 0)
         self._latest: OrderedDict[bytes, PrefixState] = OrderedDict()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from constrain.engine.forced_tokens import WHOLE_TEXT, forced_tokens
 from constrain.kernels.mask import REFUSED, accept_token, copy_row
 from constrain.kernels.step import MISS
 
@@ -207,6 +208,54 @@ class Matcher:
                 out.append(byte)
                 position = self._automaton.accept_byte(position, byte)
         return bytes(out)
+
+    def forced_tokens(self, *, escapes: bool = False) -> list[int]:
+        """The ids of the tokens that must come next, cut as the tokenizer cuts them; [] where there is a choice.
+
+        They spell the bytes that must come next, less the last ones where their cut depends on what the model writes
+        after them. Accepting them takes no value away. At the end of the text an end-of-sequence id is forced where it
+        is the only one.
+
+        Args:
+            escapes: whether a character of a JSON string and its escapes (`e` and `\\u0065`) are a choice. In names
+                and constants they are often the only one; by default such a character is written plainly. With True
+                no spelling is taken away either, and the tokens spell the beginning of `forced_bytes()`.
+
+        What is guaranteed, for byte-pair encodings with pre-tokenizers that look ahead by at most two characters or a
+        contraction: in the tokenizer's own encoding of every text that continues as the grammar allows (and writes
+        those characters plainly), the output so far ends at the end of a token, and these tokens follow. Where the
+        output so far ends within a token of that encoding, because it was cut in another way, nothing is forced until
+        the cuts meet again.
+
+        The output is taken for the whole text: the prompt's end is a cut, as it is for the model. Of a long output the
+        last 4,096 bytes are read. Tokenizers that normalise a text in a way that changes its bytes force nothing there.
+        For Unigram tokenizers the same is checked with many continuations, not proven for all.
+
+        Raises VocabularyError where the vocabulary does not know its tokenizer: one from `from_tokens` without
+        `encode`, or one that was pickled.
+        """
+        vocabulary = self._compiled.vocabulary
+        with self._lock:
+            if self._terminated:
+                return []
+            position = self._position()
+            text, size = [], 0
+            for step in reversed(self._accepted):
+                part = step if isinstance(step, bytes) else vocabulary.token_bytes[step] or b""
+                text.append(part)
+                size += len(part)
+                if size > WHOLE_TEXT:
+                    break
+            found = forced_tokens(
+                self._automaton,
+                vocabulary,
+                position,
+                b"".join(reversed(text)),
+                plain=not escapes and self._compiled.grammar._pattern is None,
+                limit=_FORCED_LIMIT,
+            )
+            self._compiled._trim()
+            return found
 
     @property
     def min_tokens_to_end(self) -> int:

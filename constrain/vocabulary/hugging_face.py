@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from constrain.grammars.errors import VocabularyError
@@ -99,6 +99,21 @@ class TokenizersSource(TokenSource):
             dropped = any(c not in " \t\n\r" and k not in covered for k, c in enumerate(text))
         return Encoded(ids, dropped or self._unknown in ids or bool(encoding.overflowing))
 
+    def encoder(self) -> Callable[[str], list[int]]:
+        backend = self._backend
+
+        def encode(text: str) -> list[int]:
+            # Padding and truncation are the tokenizer's state of the moment, left behind by its last call.
+            encoding = backend.encode(text, add_special_tokens=False)
+            if encoding.overflowing:
+                return _untruncated(backend, text)
+            ids: list[int] = encoding.ids
+            if backend.padding is None:
+                return ids
+            return [i for i, real in zip(ids, encoding.attention_mask, strict=True) if real]
+
+        return encode
+
     def _normalised(self, text: str) -> str:
         normalizer = self._backend.normalizer
         if normalizer is None:
@@ -121,6 +136,15 @@ class TokenizersSource(TokenSource):
 
     def interferes(self, text: str) -> bool:
         return any(added in text for added in self._interfering if added)
+
+
+def _untruncated(backend: Any, text: str) -> list[int]:
+    """The ids of a text by a tokenizer with truncation switched on, which is left as it is."""
+    copy = type(backend).from_str(backend.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    ids: list[int] = copy.encode(text, add_special_tokens=False).ids
+    return ids
 
 
 def _puts_space_before(pre_tokenizer: Config) -> bool:

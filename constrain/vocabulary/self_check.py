@@ -10,7 +10,7 @@ remains must match, and something must have matched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from constrain.grammars.errors import VocabularyError
 from constrain.vocabulary.source import TokenSource, TokenTable
@@ -80,6 +80,20 @@ def check(table: TokenTable, source: TokenSource) -> None:
         raise VocabularyError(
             "self-check", "the tokenizer has no tokens for any of the sample texts: nothing can be proven"
         )
+
+
+def check_encode(tokens: Sequence[bytes | None], encode: Callable[[str], list[int]]) -> None:
+    """Raises `VocabularyError` where `encode` belongs to other tokens: every token's own text must come back."""
+    ordinary = [token for token in tokens if token]
+    for token in ordinary[:: -(-len(ordinary) // _OWN_TOKENS) or 1]:
+        try:
+            text = token.decode()
+        except UnicodeDecodeError:
+            continue
+        ids = encode(text)
+        parts = [tokens[token_id] if 0 <= token_id < len(tokens) else None for token_id in ids]
+        if None in parts or b"".join(filter(None, parts)) not in (token, b" " + token):
+            raise VocabularyError("encode", _difference(text, ids, parts))
 
 
 def _own_tokens(table: TokenTable) -> Iterator[tuple[str, str]]:

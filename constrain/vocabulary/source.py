@@ -8,7 +8,7 @@ the tokenizer's own tables, and are then proven by the self-check.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from constrain.grammars.errors import VocabularyError
@@ -57,6 +57,10 @@ class TokenSource(ABC):
     @abstractmethod
     def encode(self, text: str) -> Encoded:
         """The ids of a text, without tokens that a template would add."""
+
+    def encoder(self) -> Callable[[str], list[int]]:
+        """`encode` by itself, quick, and without what only reading the vocabulary needs."""
+        return lambda text: self.encode(text).ids
 
     @abstractmethod
     def spellings(self, text: str) -> set[bytes]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -43,6 +43,8 @@ class Vocabulary:
         trie: the tokens with bytes, as a `Trie`.
         longest: bytes of the longest token, 0 if there is none.
         bitmask_words: 32-bit words of one mask row, `ceil(size / 32)`.
+        encode: the tokenizer's own way to cut a text into ids, without special tokens that a template would add; None
+            where it is not known. No part of the content: not compared, and not pickled.
 
     Example:
         >>> vocabulary = Vocabulary.from_tokens([b"{", b"}", None], eos_token_ids=2)
@@ -53,6 +55,7 @@ class Vocabulary:
     __slots__ = (
         "__weakref__",
         "bitmask_words",
+        "encode",
         "eos_token_ids",
         "fingerprint",
         "longest",
@@ -70,6 +73,7 @@ class Vocabulary:
     trie: Trie
     longest: int
     bitmask_words: int
+    encode: Callable[[str], list[int]] | None
 
     def __init__(self, *_: Any, **__: Any) -> None:
         raise TypeError("use Vocabulary.from_tokenizer(...) or Vocabulary.from_tokens(...)")
@@ -123,6 +127,7 @@ class Vocabulary:
             vocabulary = _finish(table, eos)
             if cache:
                 _store(key, vocabulary)
+        object.__setattr__(vocabulary, "encode", source.encoder())
         return vocabulary
 
     @classmethod
@@ -132,6 +137,7 @@ class Vocabulary:
         *,
         eos_token_ids: Iterable[int] | int = (),
         special_tokens: Mapping[str, int] | None = None,
+        encode: Callable[[str], list[int]] | None = None,
         cache: bool = False,
     ) -> Vocabulary:
         """The vocabulary of a list of tokens.
@@ -140,10 +146,12 @@ class Vocabulary:
             tokens: the bytes of each id; None for ids without bytes.
             eos_token_ids: end-of-sequence ids. Their bytes, if given, are dropped: emitting one ends the generation.
             special_tokens: text to id of special tokens. Their bytes, if given, are dropped.
+            encode: how the tokenizer cuts a text into ids, needed for `Matcher.forced_tokens`.
             cache: keep the tables on disk.
 
         Raises:
-            VocabularyError: a token is not bytes, or an id lies outside the list.
+            VocabularyError: a token is not bytes, an id lies outside the list, or `encode` gives tokens that do not
+                add up to the text.
         """
         listed: list[bytes | None] = list(tokens)
         for token_id, token in enumerate(listed):
@@ -157,13 +165,15 @@ class Vocabulary:
                 raise VocabularyError("special tokens", f"{text!r} has id {token_id}, outside the {len(listed)} tokens")
             listed[token_id] = None
         table = TokenTable(listed, special)
-        if not cache:
-            return _finish(table, eos)
-        key = _fingerprint(_without_eos(table.tokens, eos), eos, special)
-        vocabulary = _load(key)
+        if encode is not None:
+            self_check.check_encode(listed, encode)
+        key = _fingerprint(_without_eos(table.tokens, eos), eos, special) if cache else ""
+        vocabulary = _load(key) if cache else None
         if vocabulary is None:
             vocabulary = _finish(table, eos)
-            _store(key, vocabulary)
+            if cache:
+                _store(key, vocabulary)
+        object.__setattr__(vocabulary, "encode", encode)
         return vocabulary
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -218,6 +228,7 @@ def _assemble(
         "trie": freeze(trie),
         "longest": int(trie.depth.max()),
         "bitmask_words": -(-len(tokens) // 32),
+        "encode": None,
     }
     for name, value in fields.items():
         object.__setattr__(vocabulary, name, value)
