@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+from numba import carray
 from numba.core import types
+from numba.extending import intrinsic
 
 from .jit import njit
 from .memory import _pointer
@@ -27,11 +28,22 @@ LEAVE = -1
 # Constants in the place of shifts: the choice of a lane becomes one test of a vector register.
 _LANES = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
-_pointer_u16 = _pointer(types.uint16)
-_pointer_u32 = _pointer(types.uint32)
-_pointer_u64 = _pointer(types.uint64)
 _pointer_row = _pointer(types.int32)
 _pointer_flag = _pointer(types.uint8)
+
+KINDS = {2: np.zeros(0, np.uint16), 4: np.zeros(0, np.uint32), 8: np.zeros(0, np.uint64)}
+"""What tells `apply_rows` the integers that the scores are, by their bytes. Each is compiled when first used."""
+
+
+@intrinsic
+def _pointer_to(typingctx: Any, kind: Any, address: Any) -> Any:  # noqa: ARG001
+    """A pointer to elements of the dtype of `kind`."""
+    target = types.CPointer(kind.dtype)
+
+    def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[1], context.get_value_type(target))
+
+    return target(kind, types.int64), codegen
 
 
 def over(row: Any) -> Any:
@@ -117,7 +129,8 @@ def _dense_row(x: Any, y: Any, same: int, mask: Any, words: int, code: int, look
         return True
     if code == LEAVE:
         if not same:
-            y[:] = x
+            for i in range(y.size):  # a slice would cost seconds to compile
+                y[i] = x[i]
         return True
     if same:
         _cut(y, mask, words, v)
@@ -127,31 +140,12 @@ def _dense_row(x: Any, y: Any, same: int, mask: Any, words: int, code: int, look
 
 
 @njit
-def _get(address: int, itemsize: int) -> int:
-    if itemsize == 2:
-        return np.int64(_pointer_u16(address)[0])
-    if itemsize == 4:
-        return np.int64(_pointer_u32(address)[0])
-    return np.int64(_pointer_u64(address)[0])
-
-
-@njit
-def _put(address: int, itemsize: int, value: int) -> None:
-    if itemsize == 2:
-        _pointer_u16(address)[0] = np.uint16(value)
-    elif itemsize == 4:
-        _pointer_u32(address)[0] = np.uint32(value)
-    else:
-        _pointer_u64(address)[0] = np.uint64(value)
-
-
-@njit
 def _loose_row(
+    kind: Any,
     x: int,
     y: int,
     x_step: int,
     y_step: int,
-    itemsize: int,
     width: int,
     mask: Any,
     words: int,
@@ -162,28 +156,29 @@ def _loose_row(
 ) -> bool:
     """One row with any distance between its elements; whether it is left with a score."""
     found = code < 0
+    cut, over_set, over_clear = kind.dtype.type(v), kind.dtype.type(s), kind.dtype.type(c)
     for i in range(width):
         bit = i < 32 * words and code != LEAVE and (mask[i >> 5] >> (i & 31)) & 1
         if code < LEAVE:
-            value = s if bit else c
+            value = over_set if bit else over_clear
         elif bit or code == LEAVE:
-            value = _get(x + i * x_step, itemsize)
-            found |= value != v
+            value = _pointer_to(kind, x + i * x_step)[0]
+            found |= value != cut
         else:
-            value = v
-        _put(y + i * y_step, itemsize, value)
+            value = cut
+        _pointer_to(kind, y + i * y_step)[0] = value
     return found
 
 
 @njit
 def apply_rows(
+    kind: Any,
     x: int,
     x_row: int,
     x_step: int,
     y: int,
     y_row: int,
     y_step: int,
-    itemsize: int,
     count: int,
     width: int,
     masks: int,
@@ -197,11 +192,11 @@ def apply_rows(
 ) -> None:
     """Write masked rows of logits, in place or elsewhere.
 
-    `x` and `y` are the addresses of the logits and of what is written; the same in place, else memory that does not
-    overlap. `_row` and `_step` are the distances in bytes from row to row and from element to element of `itemsize`
-    2, 4 or 8 bytes; there are `count` rows of `width` elements. `masks` is the address of a bitmask with `words` words
-    in a row, `mask_row` bytes apart; tokens beyond its words are not allowed. `rows` is 0, for row
-    i of the bitmask for row i, or the address of int32 (count,):
+    `kind` is one of `KINDS`. `x` and `y` are the addresses of the logits and of what is written; the same in place,
+    else memory that does not overlap. `_row` and `_step` are the distances in bytes from row to row and from element to
+    element; there are `count` rows of `width` elements. `masks` is the address of a bitmask with `words` words in a
+    row, `mask_row` bytes apart; tokens beyond its words are not allowed. `rows` is 0, for row i of the bitmask for row
+    i, or the address of int32 (count,):
 
     - a row of the bitmask: scores stay where its bit is 1, and become `cut` elsewhere;
     - `LEAVE`: all scores stay;
@@ -212,7 +207,7 @@ def apply_rows(
     """
     codes = _pointer_row(rows)
     flags = _pointer_flag(found)
-    dense = x_step == itemsize and y_step == itemsize
+    dense = x_step == kind.itemsize and y_step == kind.itemsize
     same, look = int(x == y), int(found != 0)
     for i in range(count):
         code = codes[i] if rows != 0 else i
@@ -222,17 +217,11 @@ def apply_rows(
         left = True
         if code == LEAVE and same:
             pass
-        elif not dense:
-            left = _loose_row(a, b, x_step, y_step, itemsize, width, mask, words, code, cut, over_set, over_clear)
-        elif itemsize == 2:
-            x2, y2 = numba.carray(_pointer_u16(a), (width,)), numba.carray(_pointer_u16(b), (width,))
-            left = _dense_row(x2, y2, same, mask, words, code, look, cut, over_set, over_clear)
-        elif itemsize == 4:
-            x4, y4 = numba.carray(_pointer_u32(a), (width,)), numba.carray(_pointer_u32(b), (width,))
-            left = _dense_row(x4, y4, same, mask, words, code, look, cut, over_set, over_clear)
+        elif dense:
+            row_x, row_y = carray(_pointer_to(kind, a), (width,)), carray(_pointer_to(kind, b), (width,))
+            left = _dense_row(row_x, row_y, same, mask, words, code, look, cut, over_set, over_clear)
         else:
-            x8, y8 = numba.carray(_pointer_u64(a), (width,)), numba.carray(_pointer_u64(b), (width,))
-            left = _dense_row(x8, y8, same, mask, words, code, look, cut, over_set, over_clear)
+            left = _loose_row(kind, a, b, x_step, y_step, width, mask, words, code, cut, over_set, over_clear)
         if look:
             flags[i] = left
 

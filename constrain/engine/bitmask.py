@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.worker_threads import spread, thread_count
-from constrain.kernels.apply import LEAVE, apply_rows
+from constrain.kernels.apply import KINDS, LEAVE, apply_rows
 
 _PART_BYTES = 1 << 21  # logits that are worth a thread
 
@@ -110,7 +110,24 @@ def apply_on_host(
     codes = 0 if rows is None else rows.ctypes.data
     flags = 0 if found is None else found.ctypes.data
 
-    job = (x, x_row, x_step, y, y_row, y_step, itemsize, count, width, masks, mask_row, words, codes, flags, cut, *over)
+    job = (
+        KINDS[itemsize],
+        x,
+        x_row,
+        x_step,
+        y,
+        y_row,
+        y_step,
+        count,
+        width,
+        masks,
+        mask_row,
+        words,
+        codes,
+        flags,
+        cut,
+        *over,
+    )
     parts = count * width * itemsize // _PART_BYTES
     if parts < 2 or count == 1:
         apply_rows(*job)
@@ -119,9 +136,9 @@ def apply_on_host(
     del mask
 
 
-def _apply_part(job: tuple[int, ...], first: int, stop: int) -> None:
+def _apply_part(job: tuple[Any, ...], first: int, stop: int) -> None:
     """What `apply_rows` is told by `job`, for rows `first` to `stop` only."""
-    x, x_row, x_step, y, y_row, y_step, itemsize, _, width, masks, mask_row, words, codes, flags, *values = job
+    kind, x, x_row, x_step, y, y_row, y_step, _, width, masks, mask_row, words, codes, flags, *values = job
     if codes:
         codes += 4 * first
     else:
@@ -130,7 +147,7 @@ def _apply_part(job: tuple[int, ...], first: int, stop: int) -> None:
         flags += first
     x, y = x + x_row * first, y + y_row * first
     apply_rows(
-        x, x_row, x_step, y, y_row, y_step, itemsize, stop - first, width, masks, mask_row, words, codes, flags, *values
+        kind, x, x_row, x_step, y, y_row, y_step, stop - first, width, masks, mask_row, words, codes, flags, *values
     )
 
 
