@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from constrain.distortion.compare import compare
 from constrain.distortion.dfa_language import DFALanguage, finite_language
+from constrain.distortion.difference import MaskDifference, first_difference
 from constrain.distortion.estimate import Estimate
 from constrain.distortion.foreign_matchers import llguidance_language, xgrammar_language
 from constrain.distortion.hf_model import HFModel
@@ -35,6 +36,7 @@ __all__ = [
     "Estimate",
     "HFModel",
     "Language",
+    "MaskDifference",
     "MatcherLanguage",
     "Model",
     "NGramModel",
@@ -44,6 +46,7 @@ __all__ = [
     "Trie",
     "compare",
     "finite_language",
+    "first_difference",
     "grouped",
     "json_location",
     "llguidance_language",

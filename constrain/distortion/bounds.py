@@ -66,6 +66,24 @@ class Certified:
     tax: Interval
 
 
+def intersection(earlier: Certified, later: Certified) -> Certified:
+    """What both say. Where they miss each other by rounding, the later one's word."""
+
+    def both(a: Interval, b: Interval) -> Interval:
+        low, high = max(a[0], b[0]), min(a[1], b[1])
+        return (low, high) if low <= high else b
+
+    return Certified(
+        both(earlier.z, later.z),
+        both(earlier.finished, later.finished),
+        both(earlier.kl_masked_to_exact, later.kl_masked_to_exact),
+        both(earlier.kl_exact_to_masked, later.kl_exact_to_masked),
+        both(earlier.tv, later.tv),
+        both(earlier.chi2, later.chi2),
+        both(earlier.tax, later.tax),
+    )
+
+
 def certify(known: Explored) -> Certified:
     """The intervals that follow from what is known. Ends are moved outwards by a slack for rounding."""
     seen = known.log_p > _SMALLEST
@@ -82,8 +100,9 @@ def certify(known: Explored) -> Certified:
     q_high = q_low + tail + lost
     q_low_total = q_high if lossless else q_low
     slack = 1e-13 * (10 + p.size + tail_p.size)
-    z = (_down(z_low, slack), _up(z_high, slack))
-    finished = (_down(q_low_total, slack), _up(q_high, slack))
+    # Sums of positive numbers: their rounding is relative, however small they are.
+    z = (z_low * (1.0 - slack), z_high * (1.0 + slack))
+    finished = (q_low_total * (1.0 - slack), q_high * (1.0 + slack))
     if z_low <= 0.0:
         nothing = (0.0, math.inf)
         return Certified(z, finished, nothing, nothing, (0.0, 1.0), nothing, (0.0, math.inf))
@@ -127,11 +146,12 @@ def certify(known: Explored) -> Certified:
 
 
 def _down(x: float, slack: float) -> float:
-    return x - slack * (abs(x) if abs(x) > 1.0 or 0.0 < abs(x) < 1e-3 else 1.0)
+    """Lower by a slack that is relative for large numbers and absolute for differences of them."""
+    return x - slack * max(abs(x), 1.0)
 
 
 def _up(x: float, slack: float) -> float:
-    return x + slack * (abs(x) if abs(x) > 1.0 or 0.0 < abs(x) < 1e-3 else 1.0)
+    return x + slack * max(abs(x), 1.0)
 
 
 def _tax_low(q_known: float, cost: float, tail_q: Floats, tail_cost: Floats, lossless: bool) -> float:

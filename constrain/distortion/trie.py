@@ -20,11 +20,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.distortion.bounds import Certified, Explored, certify
+from constrain.distortion.bounds import Certified, Explored, certify, intersection
 from constrain.distortion.language import Language
 from constrain.distortion.model import CountingModel, Model, Prefix
 from constrain.distortion.numerics import Floats
 from constrain.distortion.process import MaskedProcess
+
+
+def tails(log_p: Floats) -> Floats:
+    """For each place the sum of exp(log_p) from there on, shape (n + 1,)."""
+    return np.append(np.cumsum(np.exp(log_p)[::-1])[::-1], 0.0)
 
 
 class Trie:
@@ -72,6 +77,7 @@ class Trie:
         self._settled_p: list[float] = []
         self._child_ids: list[NDArray[np.int32]] = []
         self._child_log_p: list[Floats] = []
+        self._child_tails: list[Floats] = []
         self._next_child: list[int] = []
         # One entry per finished sequence.
         self.end_nodes: list[int] = []
@@ -82,6 +88,7 @@ class Trie:
         self.forward_passes = 0
         self._heap: list[tuple[float, int, int]] = []
         self._root_waits = True
+        self._last: tuple[bool, Certified] | None = None
 
     # ---- shape -------------------------------------------------------------------------------------------------------
 
@@ -130,7 +137,7 @@ class Trie:
         for (parent, token, log_p), step in zip(chosen, self.process.steps(prefixes), strict=True):
             log_w = 0.0 if parent < 0 else self.node_log_w[parent] + self.log_z[parent]
             if parent >= 0:
-                self._take(parent, math.exp(log_p))
+                self._front_p[parent] = self._waiting(parent)
             self._add(parent, token, log_p, log_w, step.ids, step.log_probs, step.log_z)
         self.forward_passes += len(chosen)
         return len(chosen)
@@ -157,12 +164,9 @@ class Trie:
             log_r = self.node_log_w[node] + self.log_z[node]
             heapq.heappush(self._heap, (-(math.exp(log_p) + math.exp(log_p - log_r)), node, at))
 
-    def _take(self, node: int, p: float) -> None:
-        """Remove a child's mass from the frontier; when none waits, what rounding left goes too."""
-        self._front_p[node] -= p
-        finished = self._next_child[node] >= self._child_ids[node].shape[0]
-        if (finished and not self._settled_p[node]) or self._front_p[node] < 0.0:
-            self._front_p[node] = 0.0
+    def _waiting(self, node: int) -> float:
+        """p-mass of a node's unexpanded children, from sums of the small ones first: what is left of it stays exact."""
+        return float(self._child_tails[node][self._next_child[node]]) + self._settled_p[node]
 
     def _add(
         self,
@@ -208,13 +212,12 @@ class Trie:
                     order, rest = order[: self.max_children], order[self.max_children :]
                     left = math.exp(log_p) * float(np.exp(log_probs[rest]).sum())
                 children, child_log_p = ids[order].astype(np.int32), log_p + log_probs[order]
-                self._front_p.append(p_children)
-        if len(self._front_p) <= node:
-            self._front_p.append(0.0)
         self._settled_p.append(left)
         self._child_ids.append(children)
         self._child_log_p.append(child_log_p)
+        self._child_tails.append(tails(child_log_p))
         self._next_child.append(0)
+        self._front_p.append(self._waiting(node))
         self._offer(node)
 
     # ---- results -----------------------------------------------------------------------------------------------------
@@ -258,8 +261,13 @@ class Trie:
         )
 
     def certified(self) -> Certified:
-        """Intervals that hold the truth now."""
-        return certify(self.explored())
+        """Intervals that hold the truth; each lies inside those of earlier calls."""
+        known = self.explored()
+        found = certify(known)
+        if self._last is not None and self._last[0] == known.lossless:
+            found = intersection(self._last[1], found)
+        self._last = known.lossless, found
+        return found
 
     def waiting_children(self, node: int) -> Iterator[int]:
         """Children of a node that were expanded or are on their way: those the frontier no longer holds."""

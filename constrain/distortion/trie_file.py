@@ -18,7 +18,7 @@ import numpy as np
 from constrain.distortion.language import Language
 from constrain.distortion.model import Model
 from constrain.distortion.process import MaskedProcess
-from constrain.distortion.trie import Trie
+from constrain.distortion.trie import Trie, tails
 
 _FORMAT = 1
 _FLOATS = ("node_log_p", "node_log_w", "log_z", "_front_p", "_settled_p", "end_log_p", "end_log_w")
@@ -82,6 +82,7 @@ def load_trie(path: str | Path, model: Model, language: Language) -> Trie:
     if len(trie):
         trie._child_ids = np.split(arrays["child_ids"], ends)
         trie._child_log_p = np.split(arrays["child_log_p"], ends)
+        trie._child_tails = [tails(row) for row in trie._child_log_p]
     for node in range(len(trie)):
         trie._offer(node)
     return trie

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constrain.distortion import Trie, compare
+from constrain.distortion import Trie, compare, finite_language, first_difference
 from constrain.distortion.betting import betting_interval
 from constrain.distortion.importance import importance
 from constrain.distortion.pareto import pareto_k
@@ -106,6 +106,26 @@ def test_twenty_traps_are_refused(seed: int) -> None:
         assert estimate.refused
     assert report.log_z.contains(20 * math.log(0.55))
     assert "not given" in str(report)
+
+
+def test_engines_that_cut_forced_text_differently() -> None:
+    model, free = t5()
+    _, forced = t5(((0,), (3,)))
+    found = first_difference(model, free, forced)
+    assert found is not None
+    assert (found.prefix, found.only_first, found.only_second) == ((), (1,), ())
+    assert found.mass_first == pytest.approx(0.1)
+    assert first_difference(model, free, free) is None
+    # Between the two engines' own laws and p* of the whole language: 0.395152 and log(.801 / .8).
+    kl_free = compare(model, free).kl_masked_to_exact.value
+    q_forced, z = enumerate_all(model, forced), enumerate_all(model, free).z
+    kl_forced = sum(q / q_forced.finished * math.log(q * z / p) for p, q in q_forced.sequences.values())
+    assert kl_free == pytest.approx(0.395152, abs=5e-7)
+    assert kl_forced == pytest.approx(math.log(0.801 / 0.8), abs=1e-12)
+    later = first_difference(*t2(), finite_language([[0] * 5, [1, 0, 0, 0, 0]], 2))
+    assert later is not None
+    assert later.prefix == (1,)
+    assert later.reach == pytest.approx(0.5)
 
 
 def test_few_draws_are_refused() -> None:
