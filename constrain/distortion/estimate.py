@@ -47,8 +47,13 @@ class Estimate:
 
     @classmethod
     def certified(cls, low: float, high: float, *assumptions: str, value: float | None = None) -> Estimate:
-        """An interval that holds the truth. Without a `value` the middle is taken where both ends are finite."""
-        if value is None and math.isfinite(low) and math.isfinite(high):
+        """An interval that holds the truth. Without a `value` the middle is taken, where the ends are within a tenth."""
+        if (
+            value is None
+            and math.isfinite(low)
+            and math.isfinite(high)
+            and high - low <= 0.1 * max(abs(low), abs(high))
+        ):
             value = 0.5 * (low + high)
         return cls(value, low, high, "certified", assumptions)
 

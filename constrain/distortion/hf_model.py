@@ -9,6 +9,7 @@ every number: p before the warpers (temperature, top-p, ...) by default, or afte
 from __future__ import annotations
 
 import copy
+import inspect
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -58,6 +59,10 @@ class HFModel:
         self._rows: OrderedDict[Prefix, np.ndarray] = OrderedDict()
         self._capacity = max(batch_size, cache_bytes // (4 * self.width))
         self._past: Any = None
+        accepted = inspect.signature(model.forward).parameters
+        # transformers renamed the argument in the 5.2x series.
+        self._past_name = "cache" if "cache" in accepted else "past_key_values"
+        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
 
     def context(self, prefix: Prefix) -> Hashable | None:  # noqa: ARG002
         """None: the network reads all of it."""
@@ -92,7 +97,8 @@ class HFModel:
         with torch.inference_mode():
             if self._past is None and len(self._prompt) > 1:
                 head = torch.tensor([self._prompt[:-1]], device=device)
-                self._past = self._model(input_ids=head, use_cache=True).past_key_values
+                output = self._model(input_ids=head, use_cache=True, **self._last_only)
+                self._past = getattr(output, "past_key_values", None) or output.cache
             ids = torch.tensor([[self._prompt[-1], *prefix] for prefix in prefixes], device=device)
             past: Any = None
             if self._past is not None:
@@ -100,7 +106,13 @@ class HFModel:
                 past.batch_repeat_interleave(rows)
             length = len(self._prompt) + len(prefixes[0])
             mask = torch.ones((rows, length), dtype=torch.long, device=device)
-            output = self._model(input_ids=ids, attention_mask=mask, past_key_values=past, use_cache=past is not None)
+            output = self._model(
+                input_ids=ids,
+                attention_mask=mask,
+                use_cache=past is not None,
+                **{self._past_name: past},
+                **self._last_only,
+            )
             scores = output.logits[:, -1, :].float()
             whole = torch.tensor([[*self._prompt, *prefix] for prefix in prefixes], device=device)
             for warper in self._warpers:

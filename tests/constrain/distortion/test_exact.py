@@ -249,3 +249,12 @@ def test_nothing_is_valid() -> None:
     assert report.dead_mass.value == 1.0
     assert report.kl_masked_to_exact.refused
     assert Trie(model, t1()[1]).certified().z == pytest.approx((0.0, 1.0), abs=1e-9)
+
+
+def test_a_wide_interval_has_no_middle() -> None:
+    wide = compare(*t4(), "trie", budget=2)
+    assert wide.tv.value is None
+    assert wide.tv.high - wide.tv.low > 0.1
+    assert str(wide.tv).startswith("[")
+    narrow = compare(*t4(), "trie", budget=20)
+    assert narrow.tv.value == pytest.approx(0.25, abs=0.01)
