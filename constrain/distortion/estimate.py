@@ -47,7 +47,7 @@ class Estimate:
 
     @classmethod
     def certified(cls, low: float, high: float, *assumptions: str, value: float | None = None) -> Estimate:
-        """An interval that holds the truth. Without a `value` the middle is taken, where the ends are within a tenth."""
+        """An interval that holds the truth. Without a `value` the middle is taken if the ends are close."""
         if (
             value is None
             and math.isfinite(low)

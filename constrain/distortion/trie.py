@@ -1,10 +1,11 @@
 """A tree of prefixes, explored best first, that turns forward passes into certified intervals.
 
 Expanding a prefix costs one row of the model and settles three things: the sequences that end there, the mass that dies
-there, and how much mass the mask keeps. Children wait in a frontier ordered by p(u) + q(u): p alone shrinks the
-interval of Z fastest, but the divergences need q's mass too. A batch takes the best that wait, so a large batch is less
-choosy. All children of one prefix share the weight p(u)/q(u), so the
-frontier is one line per expanded prefix, however large the vocabulary.
+there, and how much mass the mask keeps. Children wait in a frontier that is searched by p(u) and by q(u) in turn: p
+alone shrinks the interval of Z fastest, but the divergences need q's mass too, and where valid text is unlikely the two
+are so far apart that their sum would follow q alone. A batch takes the best that wait, so a large batch is less choosy.
+All children of one prefix share the weight p(u)/q(u), so the frontier is one line per expanded prefix, however large
+the vocabulary.
 
 Any time the search stops, `certified()` holds. When the frontier is empty everything is exact, and TV, texts and
 localisation are there too. A search can be saved, loaded and continued; states of the language are found again by
@@ -86,7 +87,9 @@ class Trie:
         self.end_log_w: list[float] = []
         self.dead_q = self.dead_p = self.truncated_q = self.truncated_p = 0.0
         self.forward_passes = 0
-        self._heap: list[tuple[float, int, int]] = []
+        self._by_p: list[tuple[float, int, int]] = []
+        self._by_q: list[tuple[float, int, int]] = []
+        self._turn = False
         self._root_waits = True
         self._last: tuple[bool, Certified] | None = None
 
@@ -110,7 +113,7 @@ class Trie:
     @property
     def is_exhausted(self) -> bool:
         """Whether nothing is left to expand and nothing was set aside."""
-        return not self._root_waits and not self._heap and not any(p > 0.0 for p in self._front_p)
+        return not self._root_waits and not any(p > 0.0 for p in self._front_p)
 
     @property
     def lossless(self) -> bool:
@@ -126,8 +129,11 @@ class Trie:
             self._root_waits = False
             chosen.append((-1, -1, 0.0))
         else:
-            while self._heap and len(chosen) < count:
-                _, node, at = heapq.heappop(self._heap)
+            while len(chosen) < count:
+                found = self._pop()
+                if found is None:
+                    break
+                node, at = found
                 chosen.append((node, int(self._child_ids[node][at]), float(self._child_log_p[node][at])))
                 self._next_child[node] = at + 1
                 self._offer(node)
@@ -157,12 +163,22 @@ class Trie:
         return self
 
     def _offer(self, node: int) -> None:
-        """Put the most likely waiting child of a node on the heap."""
+        """Put the most likely waiting child of a node on both heaps."""
         at = self._next_child[node]
         if at < self._child_ids[node].shape[0]:
             log_p = float(self._child_log_p[node][at])
-            log_r = self.node_log_w[node] + self.log_z[node]
-            heapq.heappush(self._heap, (-(math.exp(log_p) + math.exp(log_p - log_r)), node, at))
+            heapq.heappush(self._by_p, (-log_p, node, at))
+            heapq.heappush(self._by_q, (self.node_log_w[node] + self.log_z[node] - log_p, node, at))
+
+    def _pop(self) -> tuple[int, int] | None:
+        """The next parent and place among its children: by p and by q in turn. None when nothing waits."""
+        self._turn = not self._turn
+        heap = self._by_p if self._turn else self._by_q
+        while heap:
+            _, node, at = heapq.heappop(heap)
+            if at == self._next_child[node]:  # else it was taken by way of the other heap
+                return node, at
+        return None
 
     def _waiting(self, node: int) -> float:
         """p-mass of a node's unexpanded children, from sums of the small ones first: what is left of it stays exact."""
