@@ -1,0 +1,250 @@
+"""Importance weights below the frontier of a trie, with intervals that say what they are worth.
+
+The trie's finished sequences are known and add no variance; draws go only where it has not looked: a frontier prefix
+with probability in proportion to its q-mass, then the masked sampler from there. With an unexpanded trie this is plain
+importance sampling of the whole.
+
+What is valid when: Z has a finite-sample interval, since weights lie in [0, B] with B the largest weight of the
+frontier. KL(q || p*) has one only with a floor on one-step mass and a limit of tokens; everything else is a bootstrap,
+which cannot know what was never drawn, and is called heuristic. Weights need about exp(KL(p* || q)) draws (Chatterjee &
+Diaconis 2018); the estimate of that divergence from n draws saturates at log n. So point estimates are withheld when it
+comes near, when the tail of the weights is too heavy, or when one draw carries the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from constrain.distortion.betting import betting_interval
+from constrain.distortion.divergences import Sums
+from constrain.distortion.draws import COMPLETE, DEAD, TRUNCATED, Draws, draw_masked
+from constrain.distortion.estimate import Estimate
+from constrain.distortion.model import Prefix
+from constrain.distortion.numerics import Floats, safe_log
+from constrain.distortion.pareto import UNRELIABLE, pareto_k
+from constrain.distortion.trie import Trie
+
+NEGLIGIBLE = 0.02
+"""Share of Z below which the drawn part cannot spoil the rest."""
+LARGEST_SHARE = 0.05
+"""Share of Z that one draw may carry."""
+CEILING_GAP = 2.0
+"""Nats that the forward divergence must stay below log n, its ceiling."""
+FEWEST = 50
+"""Draws below which nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """Estimates from draws below a trie's frontier. Fields as in `Report`; `refused` is why points are withheld."""
+
+    log_z: Estimate
+    kl_masked_to_exact: Estimate
+    kl_exact_to_masked: Estimate
+    tv: Estimate
+    chi2: Estimate
+    tax: Estimate
+    dead: Estimate
+    truncated: Estimate
+    k_hat: float
+    refused: str
+    draws: Draws
+    step_tax: tuple[float, ...]
+
+
+def draw_below(trie: Trie, n: int, rng: np.random.Generator) -> Draws:
+    """`n` draws of the masked sampler, given that they pass the trie's frontier."""
+    nodes, mass, log_r = trie.frontier()
+    if not nodes.size or nodes[0] < 0:
+        return draw_masked(trie.process, n, rng, max_tokens=trie.max_tokens, batch_size=trie.batch_size)
+    q = mass * np.exp(-log_r)
+    counts = rng.multinomial(n, q / q.sum())
+    starts: dict[Prefix, tuple[int, float, float]] = {}
+    for node, r, count in zip(nodes.tolist(), log_r.tolist(), counts.tolist(), strict=True):
+        if not count:
+            continue
+        prefix = trie.prefix(node)
+        step = trie.process.steps([prefix])[0]
+        gone = np.array([*trie.process.eos, *trie.waiting_children(node)])
+        rest = ~np.isin(step.ids, gone)
+        ids, log_probs = step.ids[rest], step.log_probs[rest]
+        probabilities = np.exp(log_probs - log_probs.max())
+        split = rng.multinomial(count, probabilities / probabilities.sum())
+        for j in np.flatnonzero(split):
+            log_p = trie.node_log_p[node] + float(log_probs[j])
+            longer = (*prefix, int(ids[j]))
+            starts[longer] = (int(split[j]), log_p, r)
+    return draw_masked(trie.process, n, rng, max_tokens=trie.max_tokens, batch_size=trie.batch_size, starts=starts)
+
+
+def importance(
+    trie: Trie, n: int, rng: np.random.Generator, *, alpha: float = 0.05, replicates: int = 400
+) -> Importance:
+    """Estimates from the trie and `n` draws below its frontier.
+
+    Args:
+        trie: the enumerated part. When it is exhausted nothing is drawn.
+        n: draws.
+        rng: source of randomness.
+        alpha: probability of missing, at most, per interval.
+        replicates: bootstrap replicates.
+    """
+    _, mass, log_r = trie.frontier()
+    tail_q = float((mass * np.exp(-log_r)).sum())
+    bound = math.exp(float(log_r.max())) if log_r.size else 1.0
+    log_floor = math.log(trie.floor) if trie.floor is not None and trie.max_tokens is not None else None
+    draws = draw_below(trie, n, rng)
+    head = Sums.of(trie.log_p, trie.log_w)
+    ok = draws.status == COMPLETE
+    w = np.where(ok, np.exp(draws.log_w), 0.0)
+    log_w = np.where(ok, draws.log_w, 0.0)
+    columns = np.stack([w, ok.astype(float), log_w, w * log_w, w * w], axis=1)
+
+    def sums_of(counts: Floats) -> Sums:
+        return head + Sums(*(counts @ columns / n).tolist()).scaled(tail_q)
+
+    counts = draws.counts.astype(np.float64)
+    total = sums_of(counts)
+    head_p, head_q = np.exp(trie.log_p), np.exp(trie.log_p - trie.log_w)
+
+    def tv_of(counts: Floats, s: Sums) -> float:
+        known = float(np.abs(head_q / s.finished - head_p / s.z).sum())
+        drawn = float((counts * ok * np.abs(1.0 / s.finished - w / s.z)).sum()) / n * tail_q
+        return 0.5 * (known + drawn)
+
+    # Valid at every n.
+    each_w = w[draws.index]
+    low, high = betting_interval(each_w, bound, alpha)
+    bounds = trie.certified()
+    z_low = max(head.z + tail_q * low, bounds.z[0])
+    z_high = min(head.z + tail_q * high, bounds.z[1])
+    refused = _why_not(head, total, draws, w, tail_q, n)
+    valid = (f"{n:,} independent draws from the masked sampler", f"weights lie in [0, {bound:.3g}]")
+    bias = tail_q**2 * float((counts * (w - each_w.mean()) ** 2).sum()) / n / (2.0 * n * total.z**2) if total.z else 0.0
+    log_z = Estimate(
+        total.log_z + bias if total.z > 0 else None,
+        safe_log(z_low),
+        safe_log(z_high),
+        "95% confidence",
+        (*valid, f"the logarithm's bias of {bias:.2g} nats is corrected"),
+    )
+    heuristic = (*valid, "bootstrap: it cannot show what was never drawn")
+    names = ("kl_masked_to_exact", "kl_exact_to_masked", "chi2", "tax")
+    found: dict[str, Estimate] = {}
+    if total.z <= 0 or total.finished <= 0:
+        for name in (*names, "tv"):
+            found[name] = Estimate(None, 0.0, 1.0 if name == "tv" else math.inf, "heuristic", heuristic)
+    else:
+        boot: dict[str, list[float]] = {name: [] for name in (*names, "tv")}
+        for _ in range(replicates):
+            again = rng.multinomial(n, counts / n).astype(np.float64)
+            s = sums_of(again)
+            if s.z <= 0 or s.finished <= 0:
+                continue
+            for name in names:
+                boot[name].append(getattr(s, name))
+            boot["tv"].append(tv_of(again, s))
+        points = {name: float(getattr(total, name)) for name in names} | {"tv": tv_of(counts, total)}
+        for name, point in points.items():
+            ends = np.quantile(boot[name], [alpha / 2, 1 - alpha / 2]) if boot[name] else (0.0, math.inf)
+            low_end, high_end = min(float(ends[0]), point), max(float(ends[1]), point)
+            known_low, known_high = getattr(bounds, name)
+            low_end, high_end = max(low_end, known_low), min(high_end, known_high)
+            point = min(max(point, known_low), known_high)
+            found[name] = Estimate(
+                max(point, 0.0), max(min(low_end, point), 0.0), max(high_end, point), "heuristic", heuristic
+            )
+        if log_floor is not None and trie.max_tokens is not None:
+            found["kl_masked_to_exact"] = _bounded_kl(
+                found["kl_masked_to_exact"],
+                head,
+                tail_q,
+                each_w,
+                bound,
+                ok[draws.index],
+                log_w[draws.index],
+                -log_floor * trie.max_tokens,
+                alpha,
+                (*valid, f"every step keeps at least {trie.floor:.3g} of the mass"),
+                trie.lossless,
+            )
+    if refused:
+        log_z = log_z.withheld(refused)
+        found = {name: e.withheld(refused) for name, e in found.items()}
+    steps = tuple(float(-x / n * tail_q) for x in draws.step_log_z)
+    return Importance(
+        log_z,
+        found["kl_masked_to_exact"],
+        found["kl_exact_to_masked"],
+        found["tv"],
+        found["chi2"],
+        found["tax"],
+        _share(draws, DEAD, trie.dead_q, tail_q, alpha, valid[:1]),
+        _share(draws, TRUNCATED, trie.truncated_q, tail_q, alpha, valid[:1]),
+        pareto_k(np.where(ok, draws.log_w, -np.inf)[draws.index]),
+        refused,
+        draws,
+        steps,
+    )
+
+
+def _share(draws: Draws, status: int, known: float, tail_q: float, alpha: float, why: tuple[str, ...]) -> Estimate:
+    hits = (draws.status == status)[draws.index].astype(np.float64)
+    low, high = betting_interval(hits, 1.0, alpha)
+    value = known + tail_q * float(hits.mean())
+    return Estimate(value, known + tail_q * low, known + tail_q * high, "95% confidence", why)
+
+
+def _why_not(head: Sums, total: Sums, draws: Draws, w: Floats, tail_q: float, n: int) -> str:
+    """Why the sample cannot carry the figures, or ""."""
+    if total.z <= 0:
+        return "no draw finished"
+    share = 1.0 - head.z / total.z
+    if share < NEGLIGIBLE and n >= FEWEST:
+        return ""
+    if n < FEWEST:
+        return f"{n} draws are fewer than {FEWEST}"
+    reasons = []
+    largest = tail_q * float(w.max()) / n / total.z
+    if largest > LARGEST_SHARE:
+        reasons.append(f"one draw carries {largest:.0%} of the weight")
+    each = w[draws.index]
+    mean = each.mean()
+    ratio = each[each > 0] / mean
+    forward = float((ratio * np.log(ratio)).sum()) / n
+    if forward > math.log(n) - CEILING_GAP:
+        reasons.append(
+            f"KL(p* || q) is estimated as {forward:.2f}, within {CEILING_GAP:g} nats of log n = {math.log(n):.2f}, "
+            f"which it cannot exceed; about exp(KL) draws are needed"
+        )
+    with np.errstate(divide="ignore"):
+        k_hat = pareto_k(np.log(each))
+    if k_hat > UNRELIABLE:
+        reasons.append(f"the weights' tail is too heavy (Pareto k = {k_hat:.2f} > {UNRELIABLE})")
+    return "; ".join(reasons)
+
+
+def _bounded_kl(
+    heuristic: Estimate,
+    head: Sums,
+    tail_q: float,
+    w: Floats,
+    bound: float,
+    ok: Floats,
+    log_w: Floats,
+    largest: float,
+    alpha: float,
+    why: tuple[str, ...],
+    lossless: bool,
+) -> Estimate:
+    """KL(q || p*) with a finite-sample interval: three means of bounded numbers, alpha shared among them."""
+    each = alpha / (2 if lossless else 3)
+    z = [head.z + tail_q * x for x in betting_interval(w, bound, each)]
+    cost = [-head.q_log_w + tail_q * x for x in betting_interval(-log_w, max(largest, 1e-12), each)]
+    done = [head.finished + tail_q * x for x in ((1.0, 1.0) if lossless else betting_interval(ok * 1.0, 1.0, each))]
+    low = safe_log(z[0]) - math.log(done[1]) + cost[0] / done[1]
+    high = math.log(z[1]) - safe_log(done[0]) + cost[1] / done[0] if done[0] > 0 else math.inf
+    return Estimate(heuristic.value, max(low, 0.0), high, "95% confidence", why)

@@ -1,0 +1,133 @@
+"""Where the distortion arises: KL(q || p*) as a sum over prefixes, by the chain rule.
+
+    KL(q || p*) = sum over u of q(u) d(u),   d(u) = KL( q(. | u) || p*(. | u) ) >= 0.
+
+d(u) is 0 where the constraint asks the same of every continuation, however much mass the mask removes there: the
+removed mass is the tax, q(u) (-log Z_u), and the two are listed side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from constrain.distortion.model import Prefix
+from constrain.distortion.trie import Trie
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one prefix (or one state of a model and automaton) adds.
+
+    Attributes:
+        prefix: the tokens before the step; of a state, those of a shortest way there.
+        text: what they spell.
+        visits: expected number of visits by a finished draw; for a prefix, its probability.
+        distortion: visits times d, nats. All of them add up to KL(q || p*).
+        tax: visits times -log Z_u, nats.
+    """
+
+    prefix: Prefix
+    text: bytes
+    visits: float
+    distortion: float
+    tax: float
+
+
+def of_trie(trie: Trie) -> list[Contribution]:
+    """Contributions of every prefix of an exhausted trie, the largest distortion first.
+
+    Raises ValueError when the trie is not exhausted or nothing finishes.
+    """
+    if not trie.is_exhausted or not trie.end_nodes:
+        raise ValueError("distortion is localised exactly only in an exhausted trie with at least one sequence")
+    count = len(trie)
+    p, q = np.zeros(count), np.zeros(count)
+    ends_p = np.exp(trie.log_p)
+    ends_q = np.exp(trie.log_p - trie.log_w)
+    np.add.at(p, trie.end_nodes, ends_p)
+    np.add.at(q, trie.end_nodes, ends_q)
+    for node in range(count - 1, 0, -1):
+        p[trie.parents[node]] += p[node]
+        q[trie.parents[node]] += q[node]
+    total = q[0]
+
+    def surprise(q: Any, p: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(q > 0, q * (np.log(q) - np.log(p)), 0.0)
+
+    own = surprise(q, p)
+    below = np.zeros(count)
+    np.add.at(below, trie.end_nodes, surprise(ends_q, ends_p))
+    np.add.at(below, trie.parents[1:], own[1:])
+    distortion = np.maximum((below - own) / total, 0.0)
+    visits = q / total
+    out = [
+        Contribution(
+            prefix := trie.prefix(node),
+            trie.process.language.text(prefix),
+            float(visits[node]),
+            float(distortion[node]),
+            float(-visits[node] * trie.log_z[node]) if visits[node] > 0 else 0.0,
+        )
+        for node in range(count)
+    ]
+    return sorted(out, key=lambda c: -c.distortion)
+
+
+def grouped(
+    contributions: Iterable[Contribution], key: Callable[[Contribution], Any]
+) -> dict[Any, tuple[float, float]]:
+    """Sums of (distortion, tax) by `key`, say the step `lambda c: len(c.prefix)`; the largest distortion first."""
+    sums: dict[Any, tuple[list[float], list[float]]] = {}
+    for c in contributions:
+        pair = sums.setdefault(key(c), ([], []))
+        pair[0].append(c.distortion)
+        pair[1].append(c.tax)
+    both = {k: (math.fsum(d), math.fsum(t)) for k, (d, t) in sums.items()}
+    return dict(sorted(both.items(), key=lambda item: -item[1][0]))
+
+
+def json_location(contribution: Contribution) -> str:
+    """Where in a JSON text the prefix stands: a JSON pointer, with `*` for array items and `~key` inside a key.
+
+    Texts that are not JSON give whatever the brackets and strings in them look like.
+    """
+    path: list[str] = []
+    kinds: list[str] = []
+    text, at = contribution.text.decode("utf-8", "replace"), 0
+    is_key = False
+    while at < len(text):
+        char = text[at]
+        if char == '"':
+            end = at + 1
+            while end < len(text) and text[end] != '"':
+                end += 2 if text[end] == "\\" else 1
+            if end >= len(text):
+                return _pointer(path, is_key)
+            if is_key:
+                path[-1] = text[at + 1 : end]
+                is_key = False
+            at = end
+        elif char in "{[":
+            kinds.append(char)
+            path.append("*" if char == "[" else "")
+            is_key = char == "{"
+        elif char in "}]" and kinds:
+            kinds.pop()
+            path.pop()
+            is_key = False
+        elif char == "," and kinds:
+            is_key = kinds[-1] == "{"
+        at += 1
+    return _pointer(path, is_key)
+
+
+def _pointer(path: list[str], is_key: bool) -> str:
+    if is_key:
+        path = [*path[:-1], "~key"]
+    return "".join("/" + part for part in path)
