@@ -16,6 +16,7 @@ def warm_up(*, quiet: bool = False) -> float:
     from constrain.engine.batch import accept_tokens, fill_next_token_bitmasks
     from constrain.engine.bitmask import apply_token_bitmask
     from constrain.engine.grammar import json_schema
+    from constrain.kernels.apply import any_allowed
     from constrain.vocabulary import Vocabulary
 
     begun = time.perf_counter()
@@ -37,4 +38,6 @@ def warm_up(*, quiet: bool = False) -> float:
     fill_next_token_bitmasks([matcher], bitmask)
     matcher.forced_bytes()
     apply_token_bitmask(np.zeros((1, 258), dtype=np.float32), bitmask)
+    found = np.zeros(1, dtype=np.bool_)
+    any_allowed(bitmask, 258, found)
     return time.perf_counter() - begun
