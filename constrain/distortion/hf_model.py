@@ -88,6 +88,23 @@ class HFModel:
             self._rows.popitem(last=False)
         return np.stack([found[prefix] for prefix in prefixes]).astype(np.float64)
 
+    def rescoring_spread(self, sequences: Sequence[Prefix]) -> float:
+        """The largest difference, in nats, of a sequence's log-probability between batches of one and full batches.
+
+        Networks in low precision give slightly different rows for different batch shapes; no figure is better than
+        that. Each sequence costs two rows a token, not taken from the cache.
+        """
+        steps = sorted({(y[:i], y[i]) for y in sequences for i in range(len(y))}, key=lambda step: len(step[0]))
+        differences: dict[tuple[Prefix, int], float] = {}
+        for i in range(0, len(steps), self._batch_size):
+            part = steps[i : i + self._batch_size]
+            for length in {len(prefix) for prefix, _ in part}:
+                group = [step for step in part if len(step[0]) == length]
+                together = self._compute([prefix for prefix, _ in group])
+                for step, row in zip(group, together, strict=True):
+                    differences[step] = float(self._compute([step[0]])[0][step[1]]) - float(row[step[1]])
+        return max((abs(sum(differences[y[:i], y[i]] for i in range(len(y)))) for y in sequences), default=0.0)
+
     def _compute(self, prefixes: Sequence[Prefix]) -> np.ndarray:
         """float32 rows of prefixes of one length."""
         import torch

@@ -134,9 +134,12 @@ def importance(
     heuristic = (*valid, "bootstrap: it cannot show what was never drawn")
     names = ("kl_masked_to_exact", "kl_exact_to_masked", "chi2", "tax")
     found: dict[str, Estimate] = {}
-    if total.z <= 0 or total.finished <= 0:
+    if refused:
+        # A bootstrap of such a sample would be as wrong as its points: only what the trie certifies is left.
         for name in (*names, "tv"):
-            found[name] = Estimate(None, 0.0, 1.0 if name == "tv" else math.inf, "heuristic", heuristic)
+            least, most = getattr(bounds, name)
+            found[name] = Estimate(None, least, most, "certified", valid[:1], refused)
+        log_z = log_z.withheld(refused)
     else:
         boot: dict[str, list[float]] = {name: [] for name in (*names, "tv")}
         for _ in range(replicates):
@@ -171,9 +174,6 @@ def importance(
                 (*valid, f"every step keeps at least {trie.floor:.3g} of the mass"),
                 trie.lossless,
             )
-    if refused:
-        log_z = log_z.withheld(refused)
-        found = {name: e.withheld(refused) for name, e in found.items()}
     steps = tuple(float(-x / n * tail_q) for x in draws.step_log_z)
     return Importance(
         log_z,

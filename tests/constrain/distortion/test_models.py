@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
 import pytest
 
+import constrain
+from constrain.cli import models
 from constrain.distortion import CallableModel, HFModel, NGramModel, TableModel, compare, finite_language
 from constrain.distortion.model import CountingModel, as_model
+from tests.constrain.demo_model import needs_demo_model
 
 
 def test_a_table_keeps_what_rows_leave_out_apart() -> None:
@@ -132,6 +136,26 @@ def test_hugging_face_after_warpers() -> None:
         HFModel(network, [])
 
 
+def test_the_spread_of_rescoring() -> None:
+    model = HFModel(tiny_llama(), [1, 2], batch_size=4)
+    assert model.rescoring_spread([]) == 0.0
+    assert 0.0 <= model.rescoring_spread([(1, 2, 3), (1, 4), (5, 6, 7)]) < 1e-4
+    network = model._model
+
+    class Noisy:
+        """Rows that depend on the batch's size."""
+
+        get_output_embeddings, get_input_embeddings = network.get_output_embeddings, network.get_input_embeddings
+        forward = network.forward
+
+        def __call__(self, input_ids: Any, **keywords: Any) -> Any:
+            output = network(input_ids=input_ids, **keywords)
+            output.logits[..., 0] += 0.5 * (input_ids.shape[0] > 1)
+            return output
+
+    assert HFModel(Noisy(), [1, 2], batch_size=4).rescoring_spread([(1, 0), (2, 0)]) > 0.01
+
+
 def test_hugging_face_cache_is_bounded() -> None:
     model = HFModel(tiny_llama(), [1], batch_size=4, cache_bytes=1)
     model.log_probs([(i,) for i in range(12)])
@@ -153,3 +177,25 @@ def test_a_real_network_is_measured_exactly() -> None:
     assert exact.log_z.value is not None
     assert sampled.log_z.contains(exact.log_z.value)
     assert sampled.forward_passes <= 8  # the language has eight prefixes
+
+
+@pytest.mark.skipif(os.environ.get("CONSTRAIN_FULL") != "1", reason="CONSTRAIN_FULL=1 runs it: half a minute")
+@needs_demo_model
+def test_a_real_model_is_certified_and_sampled() -> None:
+    """The certified interval is narrow, and the sampling interval around it holds it."""
+    network, tokenizer = models.load("smollm2")
+    compiled = constrain.regex(r'\{"unit": "(celsius|kelvin)", "days": (1|10)\}').compile(
+        constrain.Vocabulary.from_tokenizer(tokenizer)
+    )
+    question = "The unit of temperature in Paris, as JSON with unit (celsius or kelvin) and days (1 or 10)."
+    prompt = tokenizer.apply_chat_template(
+        [{"role": "user", "content": question}], add_generation_prompt=True, return_dict=False
+    )
+    model = HFModel(network, prompt, batch_size=8)
+    certified = compare(model, compiled, "trie", budget=300, batch_size=8)
+    assert certified.log_z.width < 0.1
+    assert certified.tv.width < 0.1
+    sampled = compare(model, compiled, "sampling", budget=0, samples=300, batch_size=8)
+    assert sampled.log_z.low <= certified.log_z.high
+    assert certified.log_z.low <= sampled.log_z.high
+    assert model.rescoring_spread([(1, 2, 3), (4, 5)]) < 1e-2
