@@ -179,7 +179,7 @@ def _plenty(C: Any, stack: int) -> int:
     at = sets[fst + S_ALT]
     for _ in range(sets[fst + S_ALTS]):
         if alts[at + A_OPEN] != CLOSED:
-            if not has_room(C, at, sets[fst + S_WORDS], frames[frame + F_COUNT], frames[frame + F_SEEN], True):
+            if not has_room(C, at, sets[fst + S_WORDS], frames[frame + F_COUNT], frames[frame + F_SEEN]):
                 return 0
             reach = lookup(C, M_REACH, at // ALT_WIDTH, sets[fst + S_KEYS])
             if reach != 1:

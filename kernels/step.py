@@ -93,8 +93,8 @@ FST_WIDTH = 10
 OBJECT_KIND, ARRAY_KIND, ROOT_KIND = 1, 2, 3
 UNIQUE_KIND = 4  # an array of strings that differ: its items are read as an object's names are
 # Fields of an alternative (ALT).
-A_MIN, A_MAX, A_OPEN, A_ALLOWED, A_REQUIRED, A_REQUIRED_COUNT, A_PENDING = range(7)
-ALT_WIDTH = 7  # A_PENDING: members with free names that are still demanded
+A_MIN, A_MAX, A_OPEN, A_ALLOWED, A_REQUIRED, A_REQUIRED_COUNT = range(6)
+ALT_WIDTH = 6
 CLOSED, OPEN_ALL, OPEN_SOME = range(3)  # A_OPEN: no free names, all, those of some classes
 VIEWED = 3  # A_OPEN of an array that counts: what it may do is looked up
 # Fields of a slot: the set of alternatives it belongs to, the set of variables its value is read for.
@@ -498,19 +498,10 @@ def pending(C: Any, alternative: int, words: int, seen: int) -> int:
 
 
 @njit
-def has_room(C: Any, alternative: int, words: int, count: int, seen: int, free: bool) -> bool:
-    """Whether the object alternative has room for a member beyond those that are required.
-
-    One with a free name may be one of those that are still demanded.
-    """
-    alts = view(C, ALT)
-    maximum = alts[alternative + A_MAX]
-    if maximum >= 1 << 60:
-        return True
-    demanded = alts[alternative + A_PENDING]
-    if free and demanded > 0:
-        demanded -= 1
-    return count + 1 + pending(C, alternative, words, seen) + demanded <= maximum
+def has_room(C: Any, alternative: int, words: int, count: int, seen: int) -> bool:
+    """Whether the object alternative has room for a member beyond those that are required."""
+    maximum = view(C, ALT)[alternative + A_MAX]
+    return maximum >= 1 << 60 or count + 1 + pending(C, alternative, words, seen) <= maximum
 
 
 @njit
@@ -534,7 +525,7 @@ def alternative_opens(C: Any, alternative: int, words: int, count: int, seen: in
             return 0
         if alts[alternative + A_REQUIRED_COUNT] and has_bit(C, WORDS, alts[alternative + A_REQUIRED], name):
             return 1
-    return 1 if has_room(C, alternative, words, count, seen, name < 0) else 0
+    return 1 if has_room(C, alternative, words, count, seen) else 0
 
 
 @njit
@@ -585,7 +576,7 @@ def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
     at = sets[fst + S_ALT]
     for _ in range(sets[fst + S_ALTS]):
         if alts[at + A_OPEN] != CLOSED and has_room(
-            C, at, sets[fst + S_WORDS], frames[base + F_COUNT], frames[base + F_SEEN], True
+            C, at, sets[fst + S_WORDS], frames[base + F_COUNT], frames[base + F_SEEN]
         ):
             if alts[at + A_OPEN] == OPEN_ALL:
                 return 1

@@ -238,13 +238,13 @@ class Shapes:
                 may_close = all(any(isinstance(o, Lacks) for o in clause) for clause in branch.clauses)
                 records += [
                     min(a.minimum, _UNBOUNDED) if may_close else _UNBOUNDED, maximum, is_open,
-                    masks, masks + words, branch.required.bit_count(), 0,
+                    masks, masks + words, branch.required.bit_count(),
                 ]  # fmt: skip
             elif branch.items is None:
                 minimum = _UNBOUNDED if branch.repeats else branch.alternative.minimum
-                records += [minimum, branch.longest, 0, 0, 0, 0, 0]
+                records += [minimum, branch.longest, 0, 0, 0, 0]
             else:
-                records += [0, _UNBOUNDED, VIEWED, 0, 0, 0, 0]
+                records += [0, _UNBOUNDED, VIEWED, 0, 0, 0]
         return store.append(m.ALT, records)
 
     # ---- moves -------------------------------------------------------------------------------------------------------
@@ -748,4 +748,4 @@ def _split(mask: int, words: int) -> list[int]:
     return out
 
 
-assert ALT_WIDTH == 7
+assert ALT_WIDTH == 6

@@ -162,7 +162,8 @@ def test_the_old_identifier_means_nothing_to_newer_drafts() -> None:
 
 
 def test_a_misplaced_property_named_id_is_no_identifier() -> None:
-    load({"$schema": DRAFT_04, "properties": {"a": {"id": {"type": "integer"}}}})
+    document = load({"$schema": DRAFT_04, "properties": {"a": {"id": {"type": "integer"}}}})
+    assert is_valid(document, {"a": {"id": "x"}})
 
 
 KEYWORDS_THAT_TELL_DRAFTS: list[tuple[dict[str, Any], Any]] = [
@@ -309,7 +310,9 @@ def test_shared_targets_are_no_circle() -> None:
         "$defs": {"a": {"minLength": 1}},
         "allOf": [{"$ref": "#/$defs/a"}, {"anyOf": [{"$ref": "#/$defs/a"}] * 2}],
     }
-    load(schema)
+    document = load(schema)
+    assert is_valid(document, "x")
+    assert not is_valid(document, "")
 
 
 @pytest.mark.parametrize("uri", [DRAFT_04, DRAFT_06, DRAFT_07])
