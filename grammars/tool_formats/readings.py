@@ -26,12 +26,13 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _WORDS = {"null": "null", "true": "boolean", "false": "boolean"}
 _OLD_DRAFTS = ("draft-04", "draft-06", "draft-07")
-_DEPTH = 64
+_MOST, _DEEPEST = 1000, 50
+"""Subschemas looked at for one question: references can lead in circles, and double at every step."""
 
 
 def argument_types(key: str, parameters: Any) -> frozenset[str]:
     """The JSON types that an argument may have under the schema of a tool's parameters; see `admitted_types`."""
-    return _of_member(key, parameters, parameters, _DEPTH)
+    return _Types(parameters).of_member(key, parameters)
 
 
 def admitted_types(schema: Any, root: Any) -> frozenset[str]:
@@ -44,7 +45,7 @@ def admitted_types(schema: Any, root: Any) -> frozenset[str]:
         schema: a schema, or true or false.
         root: the schema that references beginning with # lead into.
     """
-    return _of_schema(schema, root, _DEPTH)
+    return _Types(root).of_schema(schema)
 
 
 def reading(text: str, types: frozenset[str]) -> Literal["json", "string"]:
@@ -60,58 +61,56 @@ def reading(text: str, types: frozenset[str]) -> Literal["json", "string"]:
     return "json" if "number" in types and _NUMBER.fullmatch(text) else "string"
 
 
-def _of_schema(schema: Any, root: Any, depth: int) -> frozenset[str]:
-    if schema is False:
-        return frozenset()
-    if not isinstance(schema, Mapping) or depth == 0:
-        return TYPES
-    if _reference_alone(schema, root):
-        return _of_schema(_target(schema["$ref"], root), root, depth - 1)
-    found = TYPES
-    if "type" in schema:
-        named = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        kinds = frozenset(name for name in named if isinstance(name, str)) & TYPES
-        found = kinds | {"integer"} if "number" in kinds else kinds
-    if "const" in schema:
-        found &= _types_of(schema["const"])
-    if isinstance(schema.get("enum"), list):
-        found &= frozenset[str]().union(*map(_types_of, schema["enum"]))
-    return found & _of_parts(schema, root, depth, _of_schema)
+class _Types:
+    """Looks for types in one schema."""
 
+    def __init__(self, root: Any) -> None:
+        self.root, self.left, self.depth = root, _MOST, 0
+        dialect = str(root.get("$schema")) if isinstance(root, Mapping) else ""
+        # There what stands beside a reference is not seen.
+        self.references_alone = any(draft in dialect for draft in _OLD_DRAFTS)
 
-def _of_member(key: str, schema: Any, root: Any, depth: int) -> frozenset[str]:
-    if not isinstance(schema, Mapping) or depth == 0:
-        return TYPES
-    if _reference_alone(schema, root):
-        return _of_member(key, _target(schema["$ref"], root), root, depth - 1)
-    found = TYPES
-    properties = schema.get("properties")
-    if isinstance(properties, Mapping) and key in properties:
-        found = _of_schema(properties[key], root, depth - 1)
-    elif "additionalProperties" in schema and not schema.get("patternProperties"):
-        found = _of_schema(schema["additionalProperties"], root, depth - 1)
-    return found & _of_parts(schema, root, depth, lambda part, root, depth: _of_member(key, part, root, depth))
+    def of_schema(self, schema: Any) -> frozenset[str]:
+        if schema is False:
+            return frozenset()
+        if not isinstance(schema, Mapping) or ("$ref" in schema and self.references_alone):
+            return self.of_parts(schema, self.of_schema)
+        found = TYPES
+        if "type" in schema:
+            named = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+            kinds = frozenset(name for name in named if isinstance(name, str)) & TYPES
+            found = kinds | {"integer"} if "number" in kinds else kinds
+        if "const" in schema:
+            found &= _types_of(schema["const"])
+        if isinstance(schema.get("enum"), list):
+            found &= frozenset[str]().union(*map(_types_of, schema["enum"]))
+        return found & self.of_parts(schema, self.of_schema)
 
+    def of_member(self, key: str, schema: Any) -> frozenset[str]:
+        found = TYPES
+        if isinstance(schema, Mapping) and not ("$ref" in schema and self.references_alone):
+            properties = schema.get("properties")
+            if isinstance(properties, Mapping) and key in properties:
+                found = self.of_schema(properties[key])
+            elif "additionalProperties" in schema and not schema.get("patternProperties"):
+                found = self.of_schema(schema["additionalProperties"])
+        return found & self.of_parts(schema, lambda part: self.of_member(key, part))
 
-def _of_parts(
-    schema: Mapping[str, Any], root: Any, depth: int, of: Callable[[Any, Any, int], frozenset[str]]
-) -> frozenset[str]:
-    """What is left of all types by the reference, by all of allOf, and by any of anyOf and of oneOf."""
-    found = TYPES
-    if "$ref" in schema:
-        found &= of(_target(schema["$ref"], root), root, depth - 1)
-    for part in _list(schema.get("allOf")):
-        found &= of(part, root, depth - 1)
-    for key in ("anyOf", "oneOf"):
-        if _list(schema.get(key)):
-            found &= frozenset[str]().union(*(of(part, root, depth - 1) for part in schema[key]))
-    return found
-
-
-def _reference_alone(schema: Mapping[str, Any], root: Any) -> bool:
-    """Whether the schema is a reference of a draft in which what stands beside one is not seen."""
-    dialect = str(root.get("$schema")) if isinstance(root, Mapping) else ""
-    return "$ref" in schema and any(draft in dialect for draft in _OLD_DRAFTS)
+    def of_parts(self, schema: Any, of: Callable[[Any], frozenset[str]]) -> frozenset[str]:
+        """What is left of all types by the reference, by all of allOf, and by any of anyOf and of oneOf."""
+        self.left -= 1
+        if not isinstance(schema, Mapping) or self.left < 0 or self.depth >= _DEEPEST:
+            return TYPES
+        self.depth += 1
+        found = of(_target(schema["$ref"], self.root)) if "$ref" in schema else TYPES
+        if not ("$ref" in schema and self.references_alone):
+            for part in _list(schema.get("allOf")):
+                found &= of(part)
+            for key in ("anyOf", "oneOf"):
+                if _list(schema.get(key)):
+                    found &= frozenset[str]().union(*map(of, schema[key]))
+        self.depth -= 1
+        return found
 
 
 def _target(reference: Any, root: Any) -> Any:
@@ -129,7 +128,7 @@ def _target(reference: Any, root: Any) -> Any:
             at = at[int(step)]
         else:
             return None
-    return at if at is not root else None
+    return at
 
 
 def _types_of(value: Any) -> frozenset[str]:
