@@ -11,7 +11,7 @@ A template is a text with placeholders, which keeps a format readable as one lin
 | `⟨arguments⟩` | `Arguments` in the dialect of the format |
 | `⟨id⟩` `⟨count⟩` | `CallId`: the whole id, or only the count within it |
 | `⟨key⟩` `⟨value⟩` `⟨string⟩` | `Key`, `Value`, `StringFlag`: in the template of one argument of a tagged dialect |
-| `⟨?text⟩` | `Marker` that may be left out, and is by the renderer |
+| `⟨?text⟩` `⟨!text⟩` | `Marker` that may be left out; the renderer leaves it out, or writes it |
 
 All other text stands for itself, cut into `Marker`s and `Literal`s.
 """
@@ -41,11 +41,13 @@ class Marker:
 
     Attributes:
         text: the marker.
-        optional: whether it may be left out. The renderer leaves it out.
+        optional: whether it may be left out.
+        written: whether the renderer writes it.
     """
 
     text: str
     optional: bool = False
+    written: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +134,13 @@ def parts_of(template: str, markers: Iterable[str] = ()) -> tuple[Part, ...]:
         placeholder, blank = found.groups()
         if blank:
             out.append(Blank(_BLANKS[blank]))
-        elif placeholder.startswith("?") and len(placeholder) > 1:
-            out.append(Marker(placeholder[1:], optional=True))
+        elif placeholder[:1] in ("?", "!") and len(placeholder) > 1:
+            out.append(Marker(placeholder[1:], optional=True, written=placeholder[0] == "!"))
         elif placeholder in _PLACEHOLDERS:
             out.append(_PLACEHOLDERS[placeholder])
         else:
             names = ", ".join(f"⟨{name}⟩" for name in _PLACEHOLDERS)
-            raise ValueError(f"there is no placeholder ⟨{placeholder}⟩; there are {names} and ⟨?text⟩")
+            raise ValueError(f"there is no placeholder ⟨{placeholder}⟩; there are {names}, ⟨?text⟩ and ⟨!text⟩")
     text(template[end:])
     return tuple(out)
 
