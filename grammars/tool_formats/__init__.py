@@ -32,6 +32,7 @@ from constrain.grammars.tool_formats.parts import (
 )
 from constrain.grammars.tool_formats.readings import admitted_types, argument_types, reading
 from constrain.grammars.tool_formats.registry import FORMATS, get_format, register_format
+from constrain.grammars.tool_formats.start import GenerationStart, StartState, start_state
 
 __all__ = [
     "FORMATS",
@@ -42,6 +43,7 @@ __all__ = [
     "CountedCallIds",
     "Dialect",
     "Format",
+    "GenerationStart",
     "JsonArguments",
     "Key",
     "Literal",
@@ -52,6 +54,7 @@ __all__ = [
     "PythonArguments",
     "RandomCallIds",
     "Reasoning",
+    "StartState",
     "StringFlag",
     "TaggedArguments",
     "Value",
@@ -61,4 +64,5 @@ __all__ = [
     "parts_of",
     "reading",
     "register_format",
+    "start_state",
 ]
