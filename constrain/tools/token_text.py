@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable
 
+from constrain.grammars.tool_formats import FORMATS
 from constrain.vocabulary import Vocabulary
 
 
@@ -51,3 +52,10 @@ class TokenText:
     def finish(self) -> str:
         """The text of an incomplete character at the end."""
         return self._decoder.decode(b"", final=True)
+
+
+def marker_tokens(vocabulary: Vocabulary) -> frozenset[str]:
+    """The special tokens of a vocabulary, and the markers of known formats that are tokens in it."""
+    markers = {text.encode(): text for format in FORMATS.values() for text in format.markers}
+    found = {markers[data] for data in vocabulary.token_bytes if data in markers}
+    return frozenset({*vocabulary.special_tokens, *found})

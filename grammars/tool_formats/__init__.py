@@ -7,6 +7,7 @@ format = get_format("qwen3")
 format.call_parts[0]    # (Marker('<tool_call>'), Blank('\\n'), Literal('{'), ...)
 """
 
+from constrain.grammars.tool_formats.detection import detect_format
 from constrain.grammars.tool_formats.dialects import (
     BareArguments,
     Dialect,
@@ -60,6 +61,7 @@ __all__ = [
     "Value",
     "admitted_types",
     "argument_types",
+    "detect_format",
     "get_format",
     "parts_of",
     "reading",

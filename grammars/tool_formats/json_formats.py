@@ -90,25 +90,25 @@ JAMBA = Format(
 
 GRANITE_3 = Format(
     "granite_3",
-    # 3.0 has the marker <|tool_call|>, 3.1 to 3.3 <tool_call>; see granite_3_0.
-    first="<tool_call>·[·",
-    call=_NAME_FIRST,
-    models="Granite 3.1 to 3.3",
-    between="·,␣",
-    last="·]",
-    text="instead",
-    markers=("<tool_call>", "<|tool_call|>"),
-)
-
-GRANITE_3_0 = Format(
-    "granite_3_0",
+    # What the prompts of 3.0 to 3.3 teach. Some models write the other marker; see granite_3_1.
     first="<|tool_call|>·[·",
     call=_NAME_FIRST,
-    models="Granite 3.0",
+    models="Granite 3.0 to 3.3",
     between="·,␣",
     last="·]",
     text="instead",
     markers=("<|tool_call|>", "<tool_call>"),
+)
+
+GRANITE_3_1 = Format(
+    "granite_3_1",
+    first="<tool_call>·[·",
+    call=_NAME_FIRST,
+    models="Granite 3.1 where it writes <tool_call>",
+    between="·,␣",
+    last="·]",
+    text="instead",
+    markers=("<tool_call>", "<|tool_call|>"),
 )
 
 PHI_4_MINI = Format(
@@ -209,7 +209,7 @@ ALL = (
     MISTRAL_V13,
     PHI_4_MINI,
     GRANITE_3,
-    GRANITE_3_0,
+    GRANITE_3_1,
     GRANITE_4,
     COMMAND_A,
     SMOLLM2,
