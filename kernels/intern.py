@@ -49,8 +49,9 @@ M_ROW, M_SHAPE, M_LOOP = 11, 12, 13
 M_CLASS, M_REACH, M_FRESH, M_VIEW = 14, 15, 16, 17
 M_KEY_LOOP = 18  # for free names: a record of the characters that can always follow
 M_LIMITED = 19  # the row of the tokens that consist of a state's loop and of few code points
-# Of text around JSON values: where a value begins that a state calls for; the state after a value of an outcome, after a
-# member of arguments that are not written as JSON; the tokens that may complete a text that strings must not hold.
+# Of text around JSON values: where a value begins that a state calls for; the state after a value of an outcome, and
+# after a member of arguments that are not written as JSON; the tokens that may complete a text that strings must not
+# hold.
 M_CALL, M_RETURN, M_AFTER, M_MARKED = 20, 21, 22, 23
 
 

@@ -22,7 +22,7 @@ from .step import DEAD, FORBIDDEN, FULL, MISS, OK, lookup
 
 @njit
 def completing_tokens(address: int, mark: int, count: int, found: Any) -> int:
-    """List in `found` (int32) those of `count` tokens that complete a forbidden text from state `mark`; their number."""
+    """List in `found` (int32) those of `count` tokens that complete a forbidden text from a state; their number."""
     C = context(address)
     offsets, data, marks = view32(C, TOKEN_OFF), view8(C, TOKEN_BYTES), view32(C, MARKS)
     total = 0

@@ -35,6 +35,7 @@ from .intern import (
 )
 from .jit import njit
 from .key_walk import after_free_name, key_walk, run_token
+from .marked import clear_completing
 from .marks import (
     ALL_TOKENS,
     ENTER,
@@ -125,7 +126,6 @@ from .step import (
     may_end,
     name_bytes_at,
 )
-from .marked import clear_completing
 from .text_walk import string_walk
 
 # Fields of a terminal table.

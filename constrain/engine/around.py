@@ -1,8 +1,8 @@
 """JSON values within other text: what the kernels ask for where one begins and ends.
 
-The text around is a language whose states may call for a value. There the kernels push a frame for it, without a parent,
-that says which call it belongs to; after the value they go on in the state that the call and the value's outcome lead
-to. So tokens may lie across both borders, and masks need no special care.
+The text around is a language whose states may call for a value. There the kernels push a frame for it, without a
+parent, that says which call it belongs to; after the value they go on in the state that the call and the value's
+outcome lead to. So tokens may lie across both borders, and masks need no special care.
 """
 
 from __future__ import annotations

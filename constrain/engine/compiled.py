@@ -12,7 +12,6 @@ from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.normal import NormalForm
-from constrain.kernels import memory as m
 from constrain.kernels.step import X_BACKSLASH, X_NONE
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """From the description of a format to the automaton of its messages.
 
-A message is, left to right: reasoning, text, calls, text; which of them there may be is up to the format and to how many
-calls there must and may be. Markers that the vocabulary has as tokens are symbols; all are banned from free text as
-bytes, so there is no other way to write them.
+A message is, left to right: reasoning, text, calls, text; which of them there may be is up to the format and to how
+many calls there must and may be. Markers that the vocabulary has as tokens are symbols; all are banned from free text
+as bytes, so there is no other way to write them.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Builder:
             names = [json.dumps(n, ensure_ascii=False)[1:-1] if part.json else n for n in self._m.names]
             return NameOf([n.encode() for n in names], following)
         if isinstance(part, CallId):
-            return self._id(part, following)
+            return self._id(following)
         assert isinstance(part, Arguments)
         return self._arguments(following)
 
@@ -123,7 +123,7 @@ class _Builder:
             return ArgumentsOf(self._values, following)
         raise NotImplementedError(type(self._f.arguments).__name__)
 
-    def _id(self, part: CallId, following: Node) -> Node:
+    def _id(self, following: Node) -> Node:
         ids = self._f.ids
         if isinstance(ids, RandomCallIds):
             return Exactly(ids.prefix.encode(), Characters(_ALPHANUMERIC, ids.length, following))
@@ -175,7 +175,7 @@ class _Builder:
         return tuple(dict.fromkeys((*self._banned, *(t.encode() for t in self._f.triggers))))
 
     def _stop(self, stops: Sequence[str]) -> Node:
-        """The end of the message: a token of the branch's own where the vocabulary has one, else any end of sequence."""
+        """The end of the message: a token of the branch's own where there is one, else any end of sequence."""
         known = [stop for stop in stops if stop in self._m.symbols]
         return _any_of(*(self._marker(stop, End(stopped=True)) for stop in known)) if known else End()
 

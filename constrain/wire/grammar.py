@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -24,7 +24,6 @@ from constrain.vocabulary import Vocabulary
 from constrain.wire.build import Message, build
 from constrain.wire.nodes import Values
 from constrain.wire.symbols import token_of, with_symbols
-from constrain.wire.wire import Wire
 
 Reasoning = Literal["may begin", "open", "ended"]
 _KEPT_TOOLS = 4096
@@ -80,7 +79,9 @@ class ToolCallGrammar(Grammar):
         if found is None:
             tool = self.tools[number]
             try:
-                found = _arguments(_content(tool.argument_schema), self._closed and tool.strict is not False, self._whitespace)
+                found = _arguments(
+                    _content(tool.argument_schema), self._closed and tool.strict is not False, self._whitespace
+                )
             except ConstrainError as error:
                 raise _of_tool(error, tool.name) from error
             self._arguments[number] = found
@@ -167,13 +168,13 @@ class CompiledToolCalls(CompiledGrammar):
         stops = (*f.call_stops, *f.text_stops)
         texts = dict.fromkeys((*f.forbidden, *stops))
         self._symbols = frozenset(text for text in texts if token_of(vocabulary, text) is not None)
-        self._derived = with_symbols(vocabulary, self._symbols, ())
+        self._derived = with_symbols(vocabulary, self._symbols)
         super().__init__(grammar, vocabulary, cache_bytes=cache_bytes)
         self.end_token_ids = self._derived.eos_token_ids
         ids = (token_of(vocabulary, stop) for stop in stops)
         self.stop_token_ids = frozenset(i for i in ids if i is not None)
 
-    def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
+    def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:  # noqa: ARG002
         return self._derived
 
     def _new_automaton(self) -> Automaton:
@@ -247,7 +248,9 @@ def tool_calls(
             of a tool, which the pointer names before its "#".
     """
     read = read_tools(tools)
-    choice = tool_choice if isinstance(tool_choice, ToolChoice) else read_tool_choice(tool_choice, read, parallel=parallel)
+    choice = (
+        tool_choice if isinstance(tool_choice, ToolChoice) else read_tool_choice(tool_choice, read, parallel=parallel)
+    )
     resolved = choice.resolve(read)
     return ToolCallGrammar(
         get_format(format),

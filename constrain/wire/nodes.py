@@ -124,7 +124,7 @@ class Exactly(Node):
 
 
 class Whitespace(Node):
-    """JSON's whitespace, as bounded as it is between JSON's own tokens: nothing, a blank, or a line break and blanks."""
+    """JSON's whitespace, as bounded as it is between JSON's tokens: nothing, a blank, or a line break and blanks."""
 
     def __init__(self, following: Node) -> None:
         self.following = following
@@ -196,7 +196,7 @@ class NameOf(Node):
         return (Item(self, (0, len(progress.tools), 0), progress),) if progress.tools else ()
 
     def step(self, item: Item) -> Iterator[tuple[Sequence[int], Items]]:
-        low, high, depth = item.at  # type: ignore[misc]
+        low, high, depth = _three(item)
         names, numbers = self._of(item.progress.tools)
         i = low
         while i < high and len(names[i]) == depth:
@@ -214,7 +214,7 @@ class NameOf(Node):
             i = j
 
     def rest(self, item: Item) -> float:
-        low, high, depth = item.at  # type: ignore[misc]
+        low, high, depth = _three(item)
         names, numbers = self._of(item.progress.tools)
         # The first of many is as good as any, and stays the first of those with which it shares a beginning.
         looked_at = range(low, high) if high - low <= _FEW else range(low, low + 1)
@@ -226,6 +226,13 @@ class NameOf(Node):
 
     def cost(self, progress: Progress) -> float:
         return min((self.rest(item) for item in self.enter(progress)), default=math.inf)
+
+
+def _three(item: Item) -> tuple[int, int, int]:
+    at = item.at
+    assert isinstance(at, tuple)
+    low, high, depth = at
+    return low, high, depth
 
 
 class Values(ABC):

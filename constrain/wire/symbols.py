@@ -1,8 +1,8 @@
 """Tokens that stand for themselves: markers as symbols beside the 256 bytes.
 
-A marker that the vocabulary holds as one token is written by that token alone. It is given bytes that no text has: 0xFF,
-which UTF-8 never uses, the marker's own bytes, and 0xFF again. Tokens that hold 0xFF otherwise can be part of no text,
-and lose their bytes; so what follows a first 0xFF can only be the rest of a symbol.
+A marker that the vocabulary holds as one token is written by that token alone. It is given bytes that no text has:
+0xFF, which UTF-8 never uses, the marker's own bytes, and 0xFF again. Tokens that hold 0xFF otherwise can be part of no
+text, and lose their bytes; so what follows a first 0xFF can only be the rest of a symbol.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from constrain.vocabulary import Vocabulary
 
 EDGE = b"\xff"
 
-_known: weakref.WeakKeyDictionary[Vocabulary, dict[tuple[frozenset[str], frozenset[str]], Vocabulary]]
-_known = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Vocabulary, dict[frozenset[str], Vocabulary]] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -52,18 +51,17 @@ def _node(vocabulary: Vocabulary, data: bytes) -> int | None:
     return node
 
 
-def with_symbols(vocabulary: Vocabulary, markers: Iterable[str], stops: Iterable[str]) -> Vocabulary:
-    """The vocabulary in which these markers are symbols, as far as it has them as tokens.
+def with_symbols(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabulary:
+    """The vocabulary in which these texts are symbols, as far as it has them as tokens.
 
-    An end-of-sequence id whose text is one of them is a symbol, too, and no longer an end of sequence. `stops` are markers that
-    end the output: other ends of sequence than these stay what they are.
+    An end-of-sequence id whose text is one of them is no longer an end of sequence, but a symbol.
     """
-    key = frozenset(markers), frozenset(stops)
+    key = frozenset(texts)
     with _lock:
         known = _known.setdefault(vocabulary, {})
         found = known.get(key)
         if found is None:
-            found = known[key] = _derived(vocabulary, key[0] | key[1])
+            found = known[key] = _derived(vocabulary, key)
         return found
 
 
