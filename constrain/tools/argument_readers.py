@@ -130,6 +130,8 @@ class ArgumentReader:
             if key in out:
                 source.malformed(f"the argument {key!r} is given twice; expected every argument once", start)
             out[key] = value
+        if source.cuts(opener):
+            source.truncated("the text ends within the arguments")
         return out
 
     def _member(self, source: Source, dialect: TaggedArguments, parameters: Any) -> Reading[tuple[str, Any]]:
@@ -142,13 +144,15 @@ class ArgumentReader:
             elif isinstance(part, Key):
                 start = source.at
                 key = yield from source.run(_NOT_KEY_DELIMITER)
+                if source.at_end:
+                    source.truncated("the text ends within the name of an argument")
                 if not key:
                     source.malformed("expected the name of an argument", start)
                 _check_encoding(key, source.position_of(start))
             elif isinstance(part, StringFlag):
                 found, _ = yield from source.ahead(("true", "false"))
                 if found is None:
-                    if source.at_end or any(word.startswith(source.text[source.at :]) for word in ("true", "false")):
+                    if source.cuts("true") or source.cuts("false"):
                         source.truncated("the text ends where true or false should follow")
                     source.malformed("expected true or false")
                 flag = found
@@ -217,9 +221,11 @@ class _BareReader:
             value: Any = (yield from self.members()) if found == "{" else (yield from self.items())
             self.depth -= 1
             return value
+        if source.cuts(self.quote):
+            source.truncated("the text ends where a value should follow")
         start = source.at
         text = yield from source.run(_SCALAR)
-        if source.at_end and (text or self.cut(start)):
+        if source.at_end and text:
             source.truncated("the text ends within a value")
         try:
             return read_object(f'{{"":{text}}}')[""]
@@ -263,9 +269,6 @@ class _BareReader:
             self.malformed(source.at, f"expected a comma or {closer}")
         source.at += 1
         return found == closer
-
-    def cut(self, start: int) -> bool:
-        return self.quote.startswith(self.source.text[start:])
 
     def malformed(self, at: int, reason: str) -> NoReturn:
         got = repr(self.source.text[at]) if at < len(self.source.text) else "nothing"

@@ -169,7 +169,7 @@ class MessageReader:
         source = self.source
         found, at = yield from source.ahead((*self._text_ends, *self._call_ends), blanks=True)
         if found is None and at < len(source.text):
-            if source.closed and any(text.startswith(source.text[at:]) for text in expected):
+            if any(source.cuts(text, at) for text in expected):
                 source.truncated("the text ends within a marker")
             listed = " or ".join(map(repr, expected))
             source.malformed(f"expected {listed}, got {source.text[at]!r}", at)
@@ -203,9 +203,8 @@ class MessageReader:
         layout = place == "reasoning"
         # A close of several markers is found by its first: the others must follow.
         forbidden = () if layout else tuple(text for text in self.format.forbidden if not close.startswith(text))
-        found = yield from self._free(
-            place, Stops((close, *forbidden)), drop_first=layout, drop_last=(close,) if layout else ()
-        )
+        stops = Stops((close, *forbidden))
+        found = yield from self._free(place, stops, drop_first=layout, drop_last=(close,) if layout else ())
         if found is None:
             what = "reasoning" if place == "reasoning" else "text"
             source.truncated(f"the {what} is not ended: {close!r} should follow")
@@ -254,8 +253,8 @@ class MessageReader:
             self.source.malformed(f"{found!r} is out of place in text")
         yield from self._ended(self._text_ends)
 
-    def _ended(self, ends: Sequence[str]) -> Reading[None]:
-        """Check that nothing follows but whitespace and end tokens."""
+    def _ended(self, ends: Sequence[str], more: Sequence[str] = ()) -> Reading[None]:
+        """Check that nothing follows but whitespace and end tokens; `more` are texts that could have followed."""
         source = self.source
         while True:
             yield from source.blanks()
@@ -265,9 +264,8 @@ class MessageReader:
             elif source.at_end:
                 return
             else:
-                rest = source.text[source.at :]
-                if source.closed and any(end.startswith(rest) for end in ends):
-                    source.truncated("the text ends within an end token")
+                if any(source.cuts(text) for text in (*ends, *more)):
+                    source.truncated("the text ends within a marker")
                 source.malformed(f"expected the end of the message, got {source.text[source.at]!r}")
 
     def _run_of_calls(self) -> Reading[None]:
@@ -288,7 +286,7 @@ class MessageReader:
             yield from read_parts(source, format.between_parts)
         if last and found is None:
             expected = " or ".join(map(repr, (*more, last)))
-            if source.closed and any(text.startswith(source.text[at:]) for text in (*more, last)):
+            if any(source.cuts(text, at) for text in (*more, last)):
                 source.truncated(f"the text ends where {expected} should follow")
             source.malformed(f"expected {expected} after a call, got {source.text[at]!r}", at)
         yield from read_parts(source, format.last_parts)
@@ -319,7 +317,9 @@ class MessageReader:
 
     def _after_calls(self) -> Reading[None]:
         if self.format.text != "around":
-            yield from self._ended(self._call_ends)
+            # Where nothing closes the run, another call could have followed.
+            more = () if self.format.last_parts else self.format.openers
+            yield from self._ended(self._call_ends, more)
             return
         stops = Stops((*self.format.triggers, *self.format.forbidden, *self._call_ends))
         found = yield from self._free("after", stops, drop_first=True)

@@ -30,12 +30,16 @@ class Stops:
         self._search = re.compile("|".join(map(re.escape, self.texts)) if self.texts else r"(?!)")
 
     def search(self, text: str, start: int, *, closed: bool) -> tuple[str | None, int]:
-        """The first stop at or after `start`, and where it is; without one, None and up to where there is none."""
+        """The first stop at or after `start`, and where it is; without one, None and up to where there is none.
+
+        A stop that is within another, which the end of a closed text cuts off, is none: more text would have shown the
+        other.
+        """
         found = self._search.search(text, start)
-        begun = len(text) if closed else self._begun(text, start)
-        if found is not None and (found.start() < begun or closed):
+        begun = self._begun(text, start)
+        if found is not None and (found.start() < begun or (closed and found.start() == begun)):
             return found.group(), found.start()
-        return None, begun
+        return None, len(text) if closed and found is None else begun
 
     def _begun(self, text: str, start: int) -> int:
         """Where the first stop begins that the end of the text may cut."""
@@ -130,6 +134,10 @@ class Source:
                 return matched, start
             yield
 
+    def cuts(self, text: str, at: int | None = None) -> bool:
+        """Whether the text is over, and what is left of it is where this one begins, or nothing."""
+        return self.closed and text.startswith(self.text[self.at if at is None else at :])
+
     def literal(self, text: str) -> Reading[None]:
         """Read exactly this text."""
         while not self.text.startswith(text, self.at):
@@ -145,5 +153,7 @@ class Source:
     def optional(self, text: str) -> Reading[bool]:
         """Read this text if it follows."""
         found, _ = yield from self.ahead((text,))
+        if found is None and not self.at_end and self.cuts(text):
+            self.truncated(f"the text ends within {text!r}")
         self.at += len(text) if found else 0
         return found is not None

@@ -65,7 +65,7 @@ _SIGNS = (
     _Sign("hermes", ("<tool_call>",), also=_ARGUMENTS_FIRST.search),
     _Sign("qwen3", ("<tool_call>", "</tool_call>", "arguments", "name")),
     _Sign("pythonic", ("func_name1(params_name1=params_value1",)),
-    _Sign("llama3_json", ("<|start_header_id|>", "parameters", "tool_calls")),
+    _Sign("llama3_json", ("<|start_header_id|>", '"name": ', '"parameters": '), ("<TOOLCALL>",)),
 )
 
 # Tokens that belong to the models of one format.
