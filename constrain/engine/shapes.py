@@ -168,6 +168,10 @@ class Shapes:
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
 
+    def note_added_documents(self) -> None:
+        """Take notice of documents that were added to the normal form."""
+        self.demands_several = self._forms.demands_several_that_differ()
+
     def outermost_slot(self, variables: tuple[Variable, ...]) -> int:
         """A slot for a value by itself that is read for these variables."""
         return self._add_slot(1, self.vset(variables), tuple((v, 0) for v in range(len(variables))))
