@@ -34,7 +34,7 @@ _JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"?', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SCALAR = re.compile(r"[-+.\w]*")
 _BARE_KEY_RUN = re.compile(BARE_KEY.pattern.replace("+", "*"))
-_DEEPEST = 100
+_DEEPEST, _SHOWN = 100, 40
 
 
 class ArgumentReader:
@@ -189,9 +189,8 @@ class ArgumentReader:
             return members[""]
         except ToolCallParseError as error:
             at = min(max(error.position, offset), offset + len(text))
-            raise ToolCallParseError(
-                "malformed", at, f"the value of {key!r} must be JSON there, and is not: {error.reason}"
-            ) from None
+            got = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+            raise ToolCallParseError("malformed", at, f"the value of {key!r} must be JSON there, got {got}") from None
 
 
 class _BareReader:
