@@ -182,7 +182,7 @@ class CompiledToolCalls(CompiledGrammar):
     def __init__(self, grammar: ToolCallGrammar, vocabulary: Vocabulary, *, cache_bytes: int) -> None:
         f = grammar.format
         stops = (*f.call_stops, *f.text_stops)
-        texts = dict.fromkeys((*f.forbidden, *stops))
+        texts = [text for text in dict.fromkeys((*f.forbidden, *stops)) if text not in f.banned]
         self._symbols = frozenset(text for text in texts if token_of(vocabulary, text) is not None)
         self._derived = with_symbols(vocabulary, self._symbols)
         super().__init__(grammar, vocabulary, cache_bytes=cache_bytes)
