@@ -98,7 +98,8 @@ class PythonKeywords(TypedArguments):
         return self._member(position, b',"', progress, first=False)
 
     def step(self, item: Item) -> Iterator[tuple[Sequence[int], Items]]:
-        kind, position, read = item.at
+        kind, position, *more = item.at
+        read = more[0] if more else b""
         if kind == "comma":
             after = self.typist.feed(position, b",")
             yield b",", (Item(self, ("blank", after, b""), item.progress),)
