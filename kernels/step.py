@@ -84,6 +84,7 @@ from .memory import (
     view32,
 )
 
+NO_BLANKS, BOUNDED_BLANKS, SPACED = range(3)  # WHITESPACE of the context
 VALUE, ARRAY_FIRST, OBJECT_FIRST, OBJECT_NEXT, KEY, COLON, STRING, ATOM, AFTER, END, RAW, LITERAL = range(1, 13)
 OK, DEAD, MISS, FULL = 1, 0, -1, -2
 

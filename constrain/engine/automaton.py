@@ -18,6 +18,7 @@ from constrain.engine.distance import distance
 from constrain.engine.shapes import ObjectBranch, Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
+from constrain.engine.text_style import TextStyle
 from constrain.engine.uniqueness import Uniqueness
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import NormalForm
@@ -31,9 +32,11 @@ from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
-from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
+from constrain.kernels.step import BOUNDED_BLANKS, FULL, MISS, NO_BLANKS, SPACED, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
 from constrain.kernels.text_walk import NO_ROW
 
+_DEFAULT_STYLE = TextStyle()
+_WHITESPACE = {"none": NO_BLANKS, "bounded": BOUNDED_BLANKS, "spaced": SPACED}
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
 
@@ -48,7 +51,7 @@ class Automaton:
         inhabitation: Inhabitation,
         *,
         raw: Language | None = None,
-        whitespace: bool = True,
+        style: TextStyle = _DEFAULT_STYLE,
         row_bytes: int = 64 << 20,
     ) -> None:
         self.terminals = terminals
@@ -58,7 +61,7 @@ class Automaton:
         for field, kernel in entries().items():
             self.C[field] = kernel.address
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
-        self.C[m.WHITESPACE] = int(whitespace)
+        self.C[m.WHITESPACE] = _WHITESPACE[style.whitespace]
         terminals.bind_fixed(self.store)
         rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words)
         weakref.finalize(self, terminals.rows.give_back, rows)

@@ -91,7 +91,7 @@ class CompiledGrammar:
             self._forms,
             self._inhabitation,
             raw=self.grammar._language(),
-            whitespace=self.grammar._whitespace,
+            style=self.grammar._style,
             row_bytes=self.cache_bytes // 4,
         )
 

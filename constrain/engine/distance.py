@@ -117,7 +117,8 @@ class _Measure:
         unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]
         required = [i for i in unseen if branch.required >> i & 1]
         bare = not branch.clauses and a.minimum - count <= len(required)  # nothing but what is required matters
-        wanted = required if bare else [i for i in unseen if branch.allowed >> i & 1]
+        to_come, free = self._shapes.to_come(shape, branch)
+        wanted = required if bare else [i for i in unseen if to_come >> i & 1]
         declared = {shape.names[i]: part for i in wanted if (part := branch.values[i]) is not None}
         names: dict[frozenset[int], list[int]] = {}
 
@@ -129,7 +130,7 @@ class _Measure:
 
         room = Room(
             declared,
-            {} if bare else branch.free,
+            {} if bare else free,
             [shape.names[i] for i in required],
             a.minimum - count,
             None if a.maximum is None else a.maximum - count,

@@ -549,10 +549,11 @@ class Uniqueness:
         if branch.clauses:
             return False
         room = self._room(frame, shape, branch)
-        if room > 0 and branch.free:
+        to_come, free = self._shapes.to_come(shape, branch)
+        if room > 0 and free:
             return True
         for i, part in enumerate(branch.values):
-            if part is None or self._has_seen(frame, shape, i) or not (room > 0 or branch.required >> i & 1):
+            if part is None or not to_come >> i & 1 or self._has_seen(frame, shape, i) or not (room > 0 or branch.required >> i & 1):
                 continue
             if self._is_endless(part):
                 return True
@@ -588,7 +589,9 @@ class Uniqueness:
         known = _SAME
         for i in range(q & _20, q >> 20 & _20) if not x else ():
             part = branch.values[i]
-            if part is None or self._has_seen(frame, shape, i) or not (room > 0 or branch.required >> i & 1):
+            if part is None or not branch.allowed >> i & 1 or self._has_seen(frame, shape, i):
+                continue
+            if not (room > 0 or branch.required >> i & 1):
                 continue
             if shape.kind == s.OBJECT_KIND and self._is_endless(part):
                 return _ENDLESS
