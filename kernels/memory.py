@@ -66,7 +66,8 @@ N_POSTPONED = MISSES + 3 * MAX_MISSES  # entries of POSTPONED
 RESUME = N_POSTPONED + 1  # 1 + the position whose row the postponed walks belong to, or 0
 MAX_REACHED = 12  # states looked at to find a loop
 LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 1, RESUME + 6)
-CONTEXT_SIZE = REACHED + 2 * MAX_REACHED
+PLAIN_ESCAPES = REACHED + 2 * MAX_REACHED  # whether only what has to be escaped is, and in one way
+CONTEXT_SIZE = PLAIN_ESCAPES + 1
 
 
 if config.BOUNDSCHECK:

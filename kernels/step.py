@@ -73,6 +73,7 @@ from .memory import (
     NAME_OUT,
     NAMES,
     OUT,
+    PLAIN_ESCAPES,
     SEEN,
     SLOT,
     STATE,
@@ -170,10 +171,10 @@ def successor(C: Any, q: int, byte: int) -> int:
 
 
 @njit
-def whitespace(C: Any, stack: int, x: int, byte: int) -> int:
+def whitespace(C: Any, stack: int, mode: int, x: int, byte: int) -> int:
     """Register x after one more byte of whitespace, or -1: nothing, one blank, or a line break and an indentation."""
-    if C[WHITESPACE] == 0:
-        return -1
+    if C[WHITESPACE] != BOUNDED_BLANKS:
+        return 1 if needs_blank(C, mode, x) and byte == 0x20 else -1
     if byte == 0x0A:
         return 3 if x <= 2 else -1
     if byte == 0x0D:
@@ -183,6 +184,12 @@ def whitespace(C: Any, stack: int, x: int, byte: int) -> int:
     if x >= 3 and x - 3 < 8 * (view(C, FRAMES)[stack * FRAME_WIDTH + F_DEPTH] + 1):
         return x + 1
     return -1
+
+
+@njit
+def needs_blank(C: Any, mode: int, x: int) -> bool:
+    """Whether the blank after a comma or colon is yet to come, where there has to be one."""
+    return C[WHITESPACE] == SPACED and x == 0 and (mode == VALUE or mode == OBJECT_NEXT)
 
 
 @njit
@@ -366,8 +373,60 @@ def hex_digits_allowed(digits: int, value: int, low: bool) -> bool:
 
 
 @njit
+def has_short_escape(cp: int) -> bool:
+    """Whether a control character has a two-character escape."""
+    return 8 <= cp <= 13 and cp != 11
+
+
+@njit
+def plain_escape_opens(C: Any, stack: int, mode: int, q: int, n: int) -> int:
+    """Whether a character that has to be escaped can come next: 1, 0 or a negative code."""
+    for cp in (0x22, 0x5C):
+        code = code_point(C, stack, mode, q, n, cp)
+        if code != DEAD:
+            return code
+    for cp in range(0x20):
+        code = code_point(C, stack, mode, q, n, cp)
+        if code != DEAD:
+            return code
+    return DEAD
+
+
+@njit
+def plain_hex_opens(C: Any, stack: int, mode: int, q: int, n: int, digits: int, value: int) -> int:
+    """Whether a control character without a short escape whose \\u spelling starts so can come next: 1, 0 or as above."""
+    for cp in range(0x20):
+        if not has_short_escape(cp) and cp >> (4 * (4 - digits)) == value:
+            code = code_point(C, stack, mode, q, n, cp)
+            if code != DEAD:
+                return code
+    return DEAD
+
+
+@njit
+def plain_escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
+    """As `escape_step`, where only what has to be escaped is, in the shortest way and in lower case."""
+    if x & 15 == X_BACKSLASH and byte != 0x75:
+        cp = simple_escape(byte)
+        return code_point(C, stack, mode, q, n, cp) if cp >= 0 and cp != 0x2F else DEAD
+    digits, value = 0, 0
+    if x & 15 != X_BACKSLASH:
+        digit = hex_value(byte)
+        if digit < 0 or byte < 0x61 <= byte + 0x20:
+            return DEAD
+        digits = ((x >> 20) & 7) + 1
+        value = (((x >> 24) & 0xFFFF) << 4) | digit
+    code = plain_hex_opens(C, stack, mode, q, n, digits, value)
+    if code != OK or digits == 4:
+        return code
+    return emit(C, stack, mode, q, pack_escape(X_HEX, 0, digits, value), n)
+
+
+@njit
 def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
     """One byte inside an escape of a string or a key."""
+    if C[PLAIN_ESCAPES]:
+        return plain_escape_step(C, stack, mode, q, x, n, byte)
     kind = x & 15
     if kind == X_BACKSLASH:
         if byte == 0x75:
@@ -1114,7 +1173,10 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
                 )
             if inside:
                 return DEAD
-            code = can_continue(C, stack, mode, q, n, 0, 0, -1)
+            if C[PLAIN_ESCAPES]:
+                code = plain_escape_opens(C, stack, mode, q, n)
+            else:
+                code = can_continue(C, stack, mode, q, n, 0, 0, -1)
             return emit(C, stack, mode, q, X_BACKSLASH, n) if code == 1 else code
         if byte < 0x20:
             return DEAD
@@ -1140,8 +1202,10 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
         to = successor(C, q, byte)
         return emit(C, stack, RAW, to, 0, 0) if to > 0 else to
     if is_whitespace(byte):
-        to = whitespace(C, stack, x, byte)
+        to = whitespace(C, stack, mode, x, byte)
         return emit(C, stack, mode, q, to, n) if to >= 0 else DEAD
+    if needs_blank(C, mode, x):
+        return DEAD
     if mode == AFTER:
         return after_value(C, stack, byte)
     if mode == VALUE:

@@ -62,6 +62,7 @@ class Automaton:
             self.C[field] = kernel.address
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
         self.C[m.WHITESPACE] = _WHITESPACE[style.whitespace]
+        self.C[m.PLAIN_ESCAPES] = int(style.escapes == "plain")
         terminals.bind_fixed(self.store)
         rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words)
         weakref.finalize(self, terminals.rows.give_back, rows)
@@ -70,7 +71,8 @@ class Automaton:
         self._unique: Uniqueness | None = None
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         if raw is None:
-            self.start = new_position(self.address, root, VALUE, 0, 0, 0)
+            begun = int(style.whitespace == "spaced")  # no blank comes before the value
+            self.start = new_position(self.address, root, VALUE, 0, begun, 0)
         else:
             self.start = new_position(self.address, root, RAW, self.shapes.scanners.raw_start(raw), 0, 0)
 

@@ -54,7 +54,7 @@ class Grammar:
         self._has_repeated = False
         if pattern is None:
             forms = NormalForm(document)
-            inhabitation = Inhabitation(forms)
+            inhabitation = self._new_inhabitation(forms)
             check_enforceable(document, forms)
             self._has_repeated = forms.has_repeated
             inhabitation.require(forms.root)
@@ -84,7 +84,10 @@ class Grammar:
         except IndexError:
             forms = NormalForm(self._document)
             forms.has_repeated = self._has_repeated
-            return forms, Inhabitation(forms)
+            return forms, self._new_inhabitation(forms)
+
+    def _new_inhabitation(self, forms: NormalForm) -> Inhabitation:
+        return Inhabitation(forms, gap=int(self._style.whitespace == "spaced"))
 
     def _language(self) -> Language | None:
         return None if self._pattern is None else full_language(self._pattern)

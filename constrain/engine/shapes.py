@@ -482,7 +482,7 @@ class Shapes:
             wanted += [found | {value} for value in others if value not in found]
         variables = [part.union(*values) for values in wanted]
         if len(others) > 1 and variables:
-            room = self._room(shape, branch, lambda part: 1 + self.inhabitation.shortest(part))
+            room = self._room(shape, branch, lambda part: 1 + 2 * self.inhabitation.gap + self.inhabitation.shortest(part))
             room.name_cost = lambda text: key_bytes(text, self.inhabitation.spelling)
             room.free_cost = lambda members, k: self._free_cost(shape, members, k)
             member = self.key_class(which ^ FREE_BIT) if name is None else name
