@@ -217,11 +217,8 @@ def mark_content(C: Any, table: int, base: int, limit: int) -> int:
 
 
 @njit
-def escape_class(C: Any, x: int) -> int:
-    """Register x up to what matters in free text: kind, number of digits, and which characters are still open.
-
-    Those are surrogates, or, where only what has to be escaped is, one half or the other of the control characters.
-    """
+def escape_class(x: int) -> int:
+    """Register x up to what matters in free text: kind, number of digits, and which surrogates are still open."""
     kind = x & 15
     digits = (x >> 20) & 7
     if kind == X_NONE or kind == X_BACKSLASH:
@@ -233,8 +230,6 @@ def escape_class(C: Any, x: int) -> int:
             group = 1
         elif digits >= 2 and 0xD8 <= value >> (4 * (digits - 2)) <= 0xDB:
             group = 2
-        elif C[PLAIN_ESCAPES] and digits == 3:
-            group = 3 * value
         return kind | (digits << 4) | (group << 8)
     if kind == X_LOW:
         return kind | (digits << 4)
@@ -266,9 +261,9 @@ def string_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int
     at = q * STATE_WIDTH
     free = states[at + Q_FREE]
     flags = states[at + Q_FLAGS]
-    if free == 0 or (flags & COUNTED and flags & SIMPLE == 0):
+    if free == 0 or (flags & COUNTED and flags & SIMPLE == 0) or (x != 0 and C[PLAIN_ESCAPES]):
         return DEAD
-    table = lookup(C, M_TABLE, node, (free << 16) | escape_class(C, x))
+    table = lookup(C, M_TABLE, node, (free << 16) | escape_class(x))
     if table < 0:
         note_miss(C)
         return MISS
@@ -369,8 +364,10 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
         return FULL if key_walk(C, node, base, stack, q, n) == FULL else OK
     if (x != 0 or utf8 != C[FREE_TEXT_STATE]) and (low < high or used != 0):
         return DEAD
+    if x != 0 and C[PLAIN_ESCAPES]:  # few tokens go on with an escape then
+        return DEAD
     free = utf8 - C[FREE_TEXT_STATE] + 1
-    table = lookup(C, M_TABLE, node, (free << 16) | escape_class(C, x))
+    table = lookup(C, M_TABLE, node, (free << 16) | escape_class(x))
     if table < 0:
         note_miss(C)
         return MISS

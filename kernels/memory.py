@@ -66,7 +66,9 @@ N_POSTPONED = MISSES + 3 * MAX_MISSES  # entries of POSTPONED
 RESUME = N_POSTPONED + 1  # 1 + the position whose row the postponed walks belong to, or 0
 MAX_REACHED = 12  # states looked at to find a loop
 LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 1, RESUME + 6)
-PLAIN_ESCAPES = REACHED + 2 * MAX_REACHED  # whether only what has to be escaped is, and in one way
+# Whether only what has to be escaped is, and in one way: bit 0. Bits 1 to 4 for the first bytes 0xF1 to 0xF4 that no
+# token has alone: the characters behind them have to be escaped too.
+PLAIN_ESCAPES = REACHED + 2 * MAX_REACHED
 CONTEXT_SIZE = PLAIN_ESCAPES + 1
 
 

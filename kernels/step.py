@@ -311,7 +311,7 @@ def string_can_continue(C: Any, q: int, n: int, digits: int, value: int, high: i
     flags = states[base + Q_FLAGS]
     if flags & HAS_NEXT == 0:
         return 0
-    if flags & UNIVERSAL or (digits == 0 and high < 0):
+    if flags & UNIVERSAL or (digits == 0 and high < 0 and not C[PLAIN_ESCAPES]):
         if flags & COUNTED == 0:
             return 1
         if flags & SIMPLE:
@@ -373,73 +373,56 @@ def hex_digits_allowed(digits: int, value: int, low: bool) -> bool:
 
 
 @njit
-def has_short_escape(cp: int) -> bool:
-    """Whether a control character has a two-character escape."""
-    return 8 <= cp <= 13 and cp != 11
+def has_long_escape(C: Any, cp: int) -> bool:
+    """Whether, where only what has to be escaped is, a code point is written as \\u and digits."""
+    if cp < 0x20:
+        return cp < 8 or cp > 13 or cp == 11
+    return cp >= 0x40000 and (C[PLAIN_ESCAPES] >> (cp >> 18)) & 1 != 0
+
+
+@njit
+def has_long_escape_from(C: Any, digits: int, value: int, high: int) -> bool:
+    """Whether there is such a code point with these first digits; the registers are those of `string_can_continue`."""
+    if high >= 0:
+        return has_long_escape(C, 0x10000 + (high << 10))
+    first = value << (4 * (4 - digits))
+    last = first | ((1 << (4 * (4 - digits))) - 1)
+    if first < 0x20:
+        return True
+    for lead in range(1, 5):  # first bytes 0xF1 and on: a quarter of the high surrogates each
+        low = 0xD7C0 + (lead << 8)
+        if (C[PLAIN_ESCAPES] >> lead) & 1 and first <= min(low + 0xFF, 0xDBFF) and last >= low:
+            return True
+    return False
 
 
 @njit
 def plain_escape_opens(C: Any, stack: int, mode: int, q: int, n: int) -> int:
     """Whether a character that has to be escaped can come next: 1, 0 or a negative code."""
-    for cp in (0x22, 0x5C):
-        code = code_point(C, stack, mode, q, n, cp)
-        if code != DEAD:
-            return code
-    for cp in range(0x20):
-        code = code_point(C, stack, mode, q, n, cp)
-        if code != DEAD:
-            return code
-    return DEAD
-
-
-@njit
-def plain_hex_opens(C: Any, stack: int, mode: int, q: int, n: int, digits: int, value: int) -> int:
-    """Whether a control character without a short escape whose \\u spelling starts so can come next: 1, 0 or as above."""
-    for cp in range(0x20):
-        if not has_short_escape(cp) and cp >> (4 * (4 - digits)) == value:
+    code = can_continue(C, stack, mode, q, n, 0, 0, -1)
+    for cp in (0x22, 0x5C, 8, 9, 10, 12, 13):
+        if code == DEAD:
             code = code_point(C, stack, mode, q, n, cp)
-            if code != DEAD:
-                return code
-    return DEAD
-
-
-@njit
-def plain_escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
-    """As `escape_step`, where only what has to be escaped is, in the shortest way and in lower case."""
-    if x & 15 == X_BACKSLASH and byte != 0x75:
-        cp = simple_escape(byte)
-        return code_point(C, stack, mode, q, n, cp) if cp >= 0 and cp != 0x2F else DEAD
-    digits, value = 0, 0
-    if x & 15 != X_BACKSLASH:
-        digit = hex_value(byte)
-        if digit < 0 or byte < 0x61 <= byte + 0x20:
-            return DEAD
-        digits = ((x >> 20) & 7) + 1
-        value = (((x >> 24) & 0xFFFF) << 4) | digit
-    code = plain_hex_opens(C, stack, mode, q, n, digits, value)
-    if code != OK or digits == 4:
-        return code
-    return emit(C, stack, mode, q, pack_escape(X_HEX, 0, digits, value), n)
+    return code
 
 
 @njit
 def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
     """One byte inside an escape of a string or a key."""
-    if C[PLAIN_ESCAPES]:
-        return plain_escape_step(C, stack, mode, q, x, n, byte)
     kind = x & 15
+    plain = C[PLAIN_ESCAPES] != 0
     if kind == X_BACKSLASH:
         if byte == 0x75:
             x = pack_escape(X_HEX, 0, 0, 0)
             code = can_continue(C, stack, mode, q, n, 0, 0, -1)
             return emit(C, stack, mode, q, x, n) if code == 1 else code
         cp = simple_escape(byte)
-        if cp < 0:
+        if cp < 0 or (plain and cp == 0x2F):
             return DEAD
         return code_point(C, stack, mode, q, n, cp)
     if kind == X_HEX or kind == X_LOW:
         digit = hex_value(byte)
-        if digit < 0:
+        if digit < 0 or (plain and 0x41 <= byte <= 0x46):
             return DEAD
         digits = ((x >> 20) & 7) + 1
         value = (((x >> 24) & 0xFFFF) << 4) | digit
@@ -459,6 +442,8 @@ def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int
             if code != 1:
                 return code
             return emit(C, stack, mode, q, pack_escape(X_HIGH, value & 1023, 0, 0), n)
+        if plain and not has_long_escape(C, value):
+            return DEAD
         return code_point(C, stack, mode, q, n, value)
     if kind == X_HIGH:
         if byte != 0x5C:
@@ -471,6 +456,8 @@ def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int
 
 @njit
 def can_continue(C: Any, stack: int, mode: int, q: int, n: int, digits: int, value: int, high: int) -> int:
+    if C[PLAIN_ESCAPES] and not has_long_escape_from(C, digits, value, high):
+        return 0
     if mode == STRING:
         return string_can_continue(C, q, n, digits, value, high)
     if mode == LITERAL:
@@ -866,6 +853,8 @@ def name_can_continue(C: Any, first: int, q: int, frame: int, digits: int, value
             cp, rest = lead & 0x07, 3
         for j in range(rest):
             cp = (cp << 6) | (name_bytes_at(C, first, i, depth + 1 + j) & 0x3F)
+        if C[PLAIN_ESCAPES] and not has_long_escape(C, cp):
+            continue
         unit = cp
         if cp >= 0x10000:
             unit = 0xD800 + ((cp - 0x10000) >> 10)

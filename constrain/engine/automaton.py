@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.distance import distance
+from constrain.engine.escapes import intersection, long_escapes
 from constrain.engine.shapes import ObjectBranch, Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
@@ -62,7 +63,7 @@ class Automaton:
             self.C[field] = kernel.address
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
         self.C[m.WHITESPACE] = _WHITESPACE[style.whitespace]
-        self.C[m.PLAIN_ESCAPES] = int(style.escapes == "plain")
+        self.C[m.PLAIN_ESCAPES] = _plain_escapes(terminals) if style.escapes == "plain" else 0
         terminals.bind_fixed(self.store)
         rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words)
         weakref.finalize(self, terminals.rows.give_back, rows)
@@ -286,5 +287,12 @@ class Automaton:
             if first <= 0xDBFF and last >= 0xD800:
                 highest = (max(first, 0xD800) & 1023, min(last, 0xDBFF) & 1023)
                 ranges.append((0x10000 + (highest[0] << 10), 0x10000 + (highest[1] << 10) + 1023))
+        if self.C[m.PLAIN_ESCAPES]:
+            ranges = intersection(ranges, long_escapes(int(self.C[m.PLAIN_ESCAPES])))
         found = self.shapes.scanners.successors(state, ranges)
         return self.store.append(m.WORDS, [len(found), *found]) if found else 0
+
+
+def _plain_escapes(terminals: Terminals) -> int:
+    """What the context says of plain escapes over a vocabulary."""
+    return 1 | sum(1 << lead for lead in range(1, 5) if 0xF0 + lead not in terminals.single_bytes)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _STRUCTURE = b'{}[]:,"\\-.0123456789abcdefulnrst'
 """Bytes that JSON needs as tokens of their own: with them, every value has a spelling."""
 
-_TEXT = frozenset((*range(0x20, 0xC0), *range(0xC2, 0xF5)))
-"""Bytes of characters that stand for themselves in a JSON string."""
+_TEXT = frozenset((*range(0x20, 0xC0), *range(0xC2, 0xF1)))
+"""Bytes of the characters of planes 0 to 3 where they stand for themselves in a JSON string."""
 
 _terminals: weakref.WeakKeyDictionary[Vocabulary, Terminals] = weakref.WeakKeyDictionary()
 _terminals_lock = threading.Lock()

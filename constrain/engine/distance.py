@@ -11,6 +11,7 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from constrain.engine.escapes import Ends, escape_ends
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.json_schema.demands import Room, cheapest
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
@@ -29,7 +30,6 @@ _30 = (1 << 30) - 1
 _LONG = 12  # bytes of the longest spelling of one character
 _NOT_YET = 10_000
 _Key = int | bytes | None
-_Ends = list[tuple[int, list[tuple[int, int]]]]
 
 
 class _Frame:
@@ -57,13 +57,11 @@ class _Measure:
         self._spelling, self._gap = inhabitation.spelling, inhabitation.gap
         self._comma = 1 + self._gap
         self._rests: dict[int, list[float]] = {}
-        self._plain = bool(automaton.C[m.PLAIN_ESCAPES])
+        self._plain = int(automaton.C[m.PLAIN_ESCAPES])
 
-    def _escape_ends(self, x: int) -> _Ends:
+    def _escape_ends(self, x: int) -> Ends:
         """How the escape that register x holds can end; empty where it holds none."""
-        if x == s.X_NONE:
-            return []
-        return _plain_escape_ends(x) if self._plain else _escape_ends(x)
+        return escape_ends(x, self._plain)
 
     def rest(self, number: int) -> list[float]:
         """Bytes from after the value of a frame's slot to the end, for each variable of the slot's set."""
@@ -352,41 +350,7 @@ class _Measure:
         return self._after_name(frame, shape, branch, which, name)
 
 
-_SHORT_ESCAPES = [(c, c) for c in (0x22, 0x5C, 8, 9, 10, 12, 13)]
-_LONG_ESCAPES = [(0, 7), (11, 11), (14, 31)]  # control characters without a short escape
-
-
-def _plain_escape_ends(x: int) -> _Ends:
-    """As `_escape_ends`, where only what has to be escaped is, in the shortest way."""
-    if x & 15 == s.X_BACKSLASH:
-        return [(1, _SHORT_ESCAPES), (5, _LONG_ESCAPES)]
-    left, value = 4 - (x >> 20 & 7), x >> 24 & 0xFFFF
-    first, last = value << 4 * left, (value << 4 * left) + (1 << 4 * left) - 1
-    return [(left, [(max(a, first), min(b, last)) for a, b in _LONG_ESCAPES if a <= last and b >= first])]
-
-
-def _escape_ends(x: int) -> _Ends:
-    """How an escape can end: the bytes it still takes, and the ranges of code points it then has spelled."""
-    kind, high, digits, value = x & 15, x >> 8 & 1023, x >> 20 & 7, x >> 24 & 0xFFFF
-    if kind == s.X_BACKSLASH:
-        simple = [(c, c) for c in (0x22, 0x5C, 0x2F, 8, 9, 10, 12, 13)]
-        return [(1, simple), (5, [(0, 0xFFFF)]), (11, [(0x10000, 0x10FFFF)])]
-    left = 4 - digits
-    first, last = value << 4 * left, (value << 4 * left) + (1 << 4 * left) - 1
-    if kind == s.X_HEX:
-        out = [(left, [(first, last)])]
-        if first <= 0xDBFF and last >= 0xD800:
-            a, b = max(first, 0xD800) & 1023, min(last, 0xDBFF) & 1023
-            out.append((left + 6, [(0x10000 + (a << 10), 0x10000 + (b << 10) + 1023)]))
-        return out
-    base = 0x10000 + (high << 10)
-    if kind == s.X_LOW:
-        a, b = (max(first, 0xDC00) & 1023, min(last, 0xDFFF) & 1023) if digits else (0, 1023)
-        return [(left, [(base + a, base + b)])]
-    return [(6 if kind == s.X_HIGH else 5, [(base, base + 1023)])]
-
-
-def _spell(text: bytes, depth: int, ends_of: _Ends, spelling: Spelling) -> float:
+def _spell(text: bytes, depth: int, ends_of: Ends, spelling: Spelling) -> float:
     """Bytes that spell the rest of a text after `depth` bytes of it, inside an escape that can end so, if any."""
     rest = text[depth:]
     cost = 0

@@ -257,8 +257,6 @@ def _representative(escape: int) -> int:
         value = 0xD
     elif kind == X_HEX and group == 2:
         value = 0xD8 << (4 * (digits - 2))
-    elif kind == X_HEX and group == 3:
-        value = 1
     elif kind == X_LOW and digits:
         value = 0xDC00 >> (4 * (4 - digits))
     assert kind <= max(X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW)
