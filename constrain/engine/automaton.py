@@ -33,7 +33,18 @@ from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
-from constrain.kernels.step import BOUNDED_BLANKS, FULL, MISS, NO_BLANKS, SPACED, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
+from constrain.kernels.step import (
+    BOUNDED_BLANKS,
+    FULL,
+    MISS,
+    NO_BLANKS,
+    Q_LOOP,
+    Q_LOOP_ROW,
+    RAW,
+    SPACED,
+    STATE_WIDTH,
+    VALUE,
+)
 from constrain.kernels.text_walk import NO_ROW
 
 _DEFAULT_STYLE = TextStyle()

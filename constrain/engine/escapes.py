@@ -14,7 +14,7 @@ _SLASH = (0x2F, 0x2F)
 
 
 def long_escapes(plain: int) -> Ranges:
-    """What is written as \\u and digits where only what has to be escaped is; `plain` is what the context says of it."""
+    """What is written as \\u and digits where only what has to be escaped is; `plain` is what the context says."""
     planes = [(lead << 18, min((lead + 1 << 18) - 1, 0x10FFFF)) for lead in range(1, 5) if plain >> lead & 1]
     return [(0, 7), (11, 11), (14, 31), *planes]
 

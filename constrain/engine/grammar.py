@@ -133,8 +133,8 @@ def json_schema(
             `const` give as a whole.
         escapes: "any" takes every spelling of a character in a string or name; "plain" the one of `json.dumps` with
             `ensure_ascii=False`: characters stand for themselves, and only quotes, backslashes and control characters
-            are escaped, in the shortest way and in lower case (and characters that the vocabulary has no bytes for). So a model cannot drift into needless escapes, such as
-            `"curr\\u0065nt"`.
+            are escaped, in the shortest way and in lower case, and characters that the vocabulary has no bytes for. So
+            a model cannot drift into needless escapes, such as `"curr\\u0065nt"`.
         closed_objects: read an absent `additionalProperties` as false.
         on_unsupported: "error" raises where a keyword cannot be enforced exactly; "warn" leaves it out and lists it in
             the grammar's `unenforced`.

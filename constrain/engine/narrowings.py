@@ -13,10 +13,9 @@ from constrain.grammars.json_schema.ir import SchemaDocument
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.number import spelling_narrowings
 
-
 _WHITESPACE = {
     "bounded": "a run of whitespace is one blank, or a line break and at most eight blanks or tabs per level",
-    "spaced": "whitespace is one blank after each comma and colon between members, items and values, and none elsewhere",
+    "spaced": "one blank after each comma and colon between members, items and values, no other whitespace",
     "none": "no whitespace",
 }
 

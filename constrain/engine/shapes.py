@@ -368,7 +368,9 @@ class Shapes:
         for i in range(len(shape.names)):
             if allowed >> i & 1 and ((branch.seen or 0) >> i & 1 or not self._is_possible(shape, branch, i + 1)):
                 allowed ^= 1 << i
-        free = {c: part for c, part in free.items() if self._is_possible(shape, branch, FREE_BIT | self.class_outcome(c))}
+        free = {
+            c: part for c, part in free.items() if self._is_possible(shape, branch, FREE_BIT | self.class_outcome(c))
+        }
         return replace(branch, allowed=allowed, free=free)
 
     def _is_possible(self, shape: Shape, branch: ObjectBranch, which: int) -> bool:
@@ -388,7 +390,9 @@ class Shapes:
             return out
         out = shape.successors[key] = []
         at = self._at_member(shape, branch, which)
-        for part, served in self._member_ways(shape, at, which) if at is not None else ():
+        if at is None:
+            return out
+        for part, served in self._member_ways(shape, at, which):
             target = self._read(shape, at, which, served)
             assert target is not None
             found = shape.branches[target]
@@ -482,7 +486,9 @@ class Shapes:
             wanted += [found | {value} for value in others if value not in found]
         variables = [part.union(*values) for values in wanted]
         if len(others) > 1 and variables:
-            room = self._room(shape, branch, lambda part: 1 + 2 * self.inhabitation.gap + self.inhabitation.shortest(part))
+            room = self._room(
+                shape, branch, lambda part: 1 + 2 * self.inhabitation.gap + self.inhabitation.shortest(part)
+            )
             room.name_cost = lambda text: key_bytes(text, self.inhabitation.spelling)
             room.free_cost = lambda members, k: self._free_cost(shape, members, k)
             member = self.key_class(which ^ FREE_BIT) if name is None else name
@@ -509,7 +515,9 @@ class Shapes:
         clauses = without_implied(clauses)
         cursor, count = branch.cursor, 0
         if shape.order is not None:
-            cursor = max(cursor, shape.order.end if which & FREE_BIT else min(shape.order.ranks[which - 1] + 1, shape.order.end))
+            cursor = max(
+                cursor, shape.order.end if which & FREE_BIT else min(shape.order.ranks[which - 1] + 1, shape.order.end)
+            )
             if self._counts(shape, branch.origin or branch):
                 count = min(branch.count + 1, branch.alternative.minimum)
         if not clauses or branch.seen is None:

@@ -557,7 +557,12 @@ class Uniqueness:
         if room > 0 and free:
             return True
         for i, part in enumerate(branch.values):
-            if part is None or not to_come >> i & 1 or self._has_seen(frame, shape, i) or not (room > 0 or branch.required >> i & 1):
+            if (
+                part is None
+                or not to_come >> i & 1
+                or self._has_seen(frame, shape, i)
+                or not (room > 0 or branch.required >> i & 1)
+            ):
                 continue
             if self._is_endless(part):
                 return True

@@ -33,7 +33,5 @@ def says_nothing(s: Subschema) -> bool:
     if s.types != ir.ANY_TYPE or s.values is not None:  # the two commonest ways to say something
         return False
     return all(
-        getattr(s, name) == getattr(_TRUE, name)
-        for name in Subschema.__dataclass_fields__
-        if name not in _SAYS_NOTHING
+        getattr(s, name) == getattr(_TRUE, name) for name in Subschema.__dataclass_fields__ if name not in _SAYS_NOTHING
     )

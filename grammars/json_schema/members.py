@@ -37,9 +37,7 @@ Component = str | StringAlternative
 class Members:
     """The names of a list of object alternatives, and `more` that are to be told apart."""
 
-    def __init__(
-        self, forms: NormalForm, alternatives: Iterable[ObjectAlternative], more: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, forms: NormalForm, alternatives: Iterable[ObjectAlternative], more: Iterable[str] = ()) -> None:
         self._forms = forms
         components: dict[Component, None] = {}
         names: dict[str, None] = dict.fromkeys(more)

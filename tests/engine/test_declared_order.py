@@ -66,7 +66,10 @@ def check(schema: dict[str, Any], rng: random.Random, walks: int = 3) -> None:
 
 
 KIND_A = {"properties": {"kind": {"const": "a"}, "x": {"type": "integer"}, "y": {}}, "required": ["kind", "x"]}
-KIND_B = {"properties": {"y": {"type": "string"}, "x": {"type": "string"}, "kind": {"const": "b"}}, "required": ["kind"]}
+KIND_B = {
+    "properties": {"y": {"type": "string"}, "x": {"type": "string"}, "kind": {"const": "b"}},
+    "required": ["kind"],
+}
 DEFS = {"base": {"properties": {"id": {"type": "integer"}, "name": {}}, "required": ["id"]}}
 ORDERED: dict[str, tuple[Any, list[str]]] = {
     "as written": ({"properties": {"x": {}, "id": {}, "name": {}}, "required": ["id"]}, ["x", "id", "name"]),
@@ -81,7 +84,10 @@ ORDERED: dict[str, tuple[Any, list[str]]] = {
         {"if": {"properties": {"kind": {"const": 1}}}, "then": {"required": ["id"]}, "properties": {"id": {}, "x": {}}},
         ["id", "x", "kind"],
     ),
-    "a name that only a negation has": ({"not": {"required": ["id"], "properties": {"id": {}}}, "minProperties": 1}, ["id"]),
+    "a name that only a negation has": (
+        {"not": {"required": ["id"], "properties": {"id": {}}}, "minProperties": 1},
+        ["id"],
+    ),
     "an object given as a whole": ({"const": {"y": 1, "id": 2, "name": 3}}, ["y", "id", "name"]),
     "at least two of three": (
         {"properties": {"id": {}, "x": {}, "y": {}}, "additionalProperties": False, "minProperties": 2},
@@ -124,7 +130,13 @@ def test_just_the_declared_order_is_accepted(name: str) -> None:
     assert seen
 
 
-VALUES_OF: dict[str, tuple[Any, ...]] = {"kind": ("a", "b", 1), "x": (1, "1"), "y": (1, "1"), "id": (1, 2), "name": (1, 3)}
+VALUES_OF: dict[str, tuple[Any, ...]] = {
+    "kind": ("a", "b", 1),
+    "x": (1, "1"),
+    "y": (1, "1"),
+    "id": (1, 2),
+    "name": (1, 3),
+}
 
 
 def test_objects_within_keep_their_own_order() -> None:
@@ -152,7 +164,11 @@ def test_objects_within_keep_their_own_order() -> None:
 
 def test_more_names_than_a_word_has_bits() -> None:
     names = [f"n{i * 37 % 101}" for i in range(101)]
-    schema = {"type": "object", "properties": dict.fromkeys(names, {"type": "integer"}), "required": [names[50], names[90]]}
+    schema = {
+        "type": "object",
+        "properties": {n: {"type": "integer"} for n in names},
+        "required": [names[50], names[90]],
+    }
     grammar = ordered(schema)
     rng = random.Random(1)
     for _ in range(40):

@@ -84,7 +84,11 @@ def test_names_and_listed_strings_have_one_spelling(text: str, seed: int) -> Non
     listed = {"enum": [text, text + "x", "y"]}
     named = {"type": "object", "properties": {text: {"type": "null"}}, "required": [text]}
     closed = {**named, "additionalProperties": False}
-    patterned = {"type": "object", "patternProperties": {"x$": {"type": "string"}}, "additionalProperties": {"type": "null"}}
+    patterned = {
+        "type": "object",
+        "patternProperties": {"x$": {"type": "string"}},
+        "additionalProperties": {"type": "null"},
+    }
     for schema, begin, end in (
         (listed, "", ""),
         ({"const": text}, "", ""),
@@ -210,7 +214,14 @@ def test_masks_on_real_vocabularies(name: str, style: str) -> None:
     tokens = VOCABULARIES[name]()
     walker = Walker(tokens, random.Random(3))
     grammar = styled(schema, STYLES[style], name)
-    for begin in ('{"', '{"cit', '{"enum": "', '{"enum": "a\\', '{"enum": "a\\nb", "free": "x\\', '{"enum": "x/y", "free": "\\u0'):
+    for begin in (
+        '{"',
+        '{"cit',
+        '{"enum": "',
+        '{"enum": "a\\',
+        '{"enum": "a\\nb", "free": "x\\',
+        '{"enum": "x/y", "free": "\\u0',
+    ):
         matcher = grammar.matcher()
         assert matcher.accept_bytes(begin.encode()), begin
         assert (allowed(matcher, walker.size) == each_token(matcher, walker.size)).all(), begin
@@ -256,7 +267,7 @@ def test_a_vocabulary_that_lacks_characters_needs_escapes() -> None:
     tokens = [bytes([b]) for b in range(0x80)]
     poor = constrain.Vocabulary.from_tokens([*tokens, None], eos_token_ids=[0x80])
     constrain.json_schema(True).compile(poor)
-    with pytest.raises(constrain.VocabularyError, match='0x80.*escapes="any"'):
+    with pytest.raises(constrain.VocabularyError, match=r'0x80.*escapes="any"'):
         constrain.json_schema(True, escapes="plain").compile(poor)
 
 
