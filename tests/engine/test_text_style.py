@@ -295,3 +295,97 @@ class StyledMachine(MatcherMachine):
 
 TestStyledState = StyledMachine.TestCase
 TestStyledState.settings = settings(MatcherMachine.TestCase.settings, max_examples=60 if FULL else 6)
+
+
+UNIQUE: dict[str, tuple[Any, list[Any]]] = {
+    "objects": (
+        {
+            "type": "array",
+            "items": {
+                "properties": {"b": {"enum": [1, 2]}, "a": {"const": 1}},
+                "type": "object",
+                "additionalProperties": False,
+            },
+            "uniqueItems": True,
+        },
+        [{}, {"b": 1}, {"b": 2}, {"a": 1}, {"b": 1, "a": 1}, {"b": 2, "a": 1}, {"a": 1, "b": 1}],
+    ),
+    "objects and a number of them": (
+        {
+            "type": "array",
+            "items": {"properties": {"b": {"enum": [1, 2]}, "a": {"const": 1}}, "additionalProperties": False},
+            "prefixItems": [{"type": "object", "required": ["a"], "properties": {"b": {}}}],
+            "uniqueItems": True,
+            "minItems": 3,
+            "maxItems": 3,
+        },
+        [{"b": 1}, {"b": 1, "a": 1}, {"a": 1}, {"a": 1, "b": 1}],
+    ),
+    "strings with controls": (
+        {"type": "array", "items": {"enum": ["\n", "\x01", "n"]}, "uniqueItems": True},
+        ["\n", "\x01", "n"],
+    ),
+    "short strings": (
+        {"type": "array", "items": {"pattern": "^[\\n\\x01n]$", "type": "string"}, "uniqueItems": True, "minItems": 2},
+        ["\n", "\x01", "n"],
+    ),
+    "short strings or null": (
+        {"type": "array", "items": {"pattern": "^[\\n\\x01n]$", "type": ["string", "null"]}, "uniqueItems": True},
+        ["\n", "\x01", "n", None],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_items_that_differ(name: str) -> None:
+    """The layer above the automaton sees what the style leaves: all arrays in all orders of members, and all walks."""
+    schema, items = UNIQUE[name]
+    grammar = styled(schema, ALL)
+    valid = validators(schema)[1]
+    count = 0
+    for size in range(4):
+        for value in itertools.product(items, repeat=size):
+            in_style = not any(isinstance(v, dict) and list(v) == ["a", "b"] for v in value)
+            assert accepts(grammar, dumps(list(value))) == (valid(list(value)) and in_style), value
+            count += 1
+    assert count > 30
+    walker = Walker(VOCABULARIES["bytes"](), random.Random(name))
+    for state in walker.positions(grammar, 60 if FULL else 12):
+        if state.is_accepting:
+            continue
+        left = state.min_tokens_to_end
+        expected = brute_force(state, walker.tokens, range(walker.size))
+        assert (allowed(state, walker.size) == expected).all()
+        assert expected.any()
+        assert len(walker.finish(state.fork())) <= left
+
+
+def test_characters_that_a_vocabulary_has_no_bytes_for_are_escaped() -> None:
+    """As with SmolLM2, whose tokens lack two bytes that only planes without characters begin with."""
+    lacking = (0xF1, 0xF4)
+    tokens = [bytes([b]) for b in range(256) if b not in lacking]
+    poor = constrain.Vocabulary.from_tokens([*tokens, None], eos_token_ids=[len(tokens)])
+    schema = {"type": "object", "patternProperties": {"^[\U00040000-\U0010ffff]$": {"const": "\U00050000"}}}
+    for wanted in (True, {"type": "string"}, {"pattern": "^.?$"}, {"pattern": "^[\\ud83d\U00050000é\U00080000]*$"}):
+        grammar = constrain.json_schema(wanted, escapes="plain").compile(poor)
+        for point in (0xE9, 0xE000, 0x1F600, 0x3FFFF, 0x40000, 0x50000, 0x7FFFF, 0x80000, 0xBFFFF, 0x100000, 0x10FFFF):
+            text, written = dumps(chr(point)), json.dumps(chr(point))
+            expected = accepts(compiled(wanted), text) and 0xF0 + (point >> 18) in lacking and point >= 0x40000
+            assert accepts(grammar, written) == expected, hex(point)
+            assert not accepts(grammar, written.upper().replace("\\U", "\\u")) or written.upper() == written
+    grammar = constrain.json_schema(schema, escapes="plain").compile(poor)
+    for name, value in (("\U00050000", "\U00050000"), ("\U00100000", "\U00050000"), ("\U00080000", "\U00050000")):
+        written = dumps(name) if name == "\U00080000" else json.dumps(name)
+        text = "{" + written + ":" + json.dumps(value) + "}"
+        assert accepts(grammar, text), text
+        matcher = grammar.matcher()
+        for c in text.encode():
+            if c in lacking:
+                assert matcher.accept_bytes(bytes([c]))
+                continue
+            mask = allowed(matcher, len(tokens) + 1)
+            ids = {t: k for k, t in enumerate(tokens)}
+            expected = [matcher.fork().accept_bytes(t) for t in tokens]
+            assert mask[:-1].tolist() == expected
+            assert mask[ids[bytes([c])]]
+            assert matcher.accept_bytes(bytes([c]))
