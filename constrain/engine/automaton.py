@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ from constrain.kernels.step import (
 )
 from constrain.kernels.text_walk import NO_ROW
 
+if TYPE_CHECKING:
+    from constrain.engine.around import Around
+
 _DEFAULT_STYLE = TextStyle()
 _WHITESPACE = {"none": NO_BLANKS, "bounded": BOUNDED_BLANKS, "spaced": SPACED}
 DIGIT_LIMIT = 400
@@ -63,9 +66,11 @@ class Automaton:
         inhabitation: Inhabitation,
         *,
         raw: Language | None = None,
+        around: Around | None = None,
         style: TextStyle = _DEFAULT_STYLE,
         row_bytes: int = 64 << 20,
     ) -> None:
+        """`raw` is a language in place of JSON, `around` what stands around JSON values."""
         self.terminals = terminals
         self.store = Store()
         self.C = self.store.array
@@ -82,7 +87,11 @@ class Automaton:
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
-        if raw is None:
+        self.C[m.ARGUMENT_DEPTH] = -1
+        self.around = around
+        if around is not None:
+            self.start = around.begin(self)
+        elif raw is None:
             begun = int(style.whitespace == "spaced")  # no blank comes before the value
             self.start = new_position(self.address, root, VALUE, 0, begun, 0)
         else:
@@ -213,6 +222,9 @@ class Automaton:
             value = shapes.view(a, b)
         elif kind == intern.M_TABLE:
             value = self.terminals.table(store, a, b)
+        elif kind in (intern.M_CALL, intern.M_RETURN, intern.M_AFTER, intern.M_MARKED):
+            assert self.around is not None
+            value = self.around.supply(self, kind, a, b)
         elif kind == intern.M_LIMITED:
             value = max(0, self.terminals.limited_loop_row(store, a, b) + 1)
         else:
