@@ -54,6 +54,7 @@ class ToolCallGrammar(Grammar):
         self.format, self.tools, self.least, self.most = format, tuple(tools), least, most
         self._reasoning, self._counted, self._closed = reasoning, counted, closed_objects
         self._whitespace, self._pattern = whitespace, None
+        self._style = TextStyle("bounded" if whitespace else "none")
         self._check()
         self._arguments: list[Grammar | None] = [None] * len(self.tools)
         for i in range(len(self.tools)):
@@ -191,7 +192,7 @@ class CompiledToolCalls(CompiledGrammar):
             forms,
             values.inhabitation,
             around=around,
-            style=TextStyle("bounded" if grammar._whitespace else "none"),
+            style=grammar._style,
             row_bytes=self.cache_bytes // 4,
         )
 
