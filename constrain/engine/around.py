@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from constrain.grammars.json_schema.normal import Variable
-from constrain.grammars.languages.base import Language
+from constrain.grammars.languages.base import Language, Role
 from constrain.kernels import intern
 from constrain.kernels import memory as m
 from constrain.kernels.batch import TRACKED
@@ -106,7 +106,9 @@ class Around:
             return self._number(self._calling.after_member(self._owner_of(a), self._position(a, AFTER)))
         if kind == intern.M_COLLECTED:
             after = self._calling.after_word(self._state_of(a), self.automaton.name(b))
-            return 0 if not after else 1 + self._raw(after)
+            if not after:
+                return 0
+            return 1 + (self._call(after) if self._language.role(after) is Role.CALL else self._raw(after))
         assert kind == intern.M_MARKED
         return self._completing(a)
 
