@@ -177,7 +177,13 @@ class ArgumentReader:
         _check_encoding(text, source.position_of(start))
         if reading(text, types) == "string":
             return text
-        return self._json_value(text, source.position_of(start), key)
+        try:
+            return self._json_value(text, source.position_of(start), key)
+        except ToolCallParseError:
+            # No string is admitted there, so the text as a string is refused as an argument, with what is expected.
+            if flag or "string" in types or text.startswith(("{", "[", '"')):
+                raise
+            return text
 
     def _json_value(self, text: str, offset: int, key: str) -> Any:
         """The JSON value between two tags. It ends where its tag is, so a text that is cut off is malformed."""

@@ -185,7 +185,7 @@ VARIANTS = [
             "}", f', "arguments":\t{A} }} </tool_call>\n'
         ),
     ),
-    ("harmony", "<|channel|>commentary to=functions.book_table<|constrain|>json<|message|>" + A + "<|call|>"),
+    ("harmony", "<|channel|>commentary to=functions.book_table json<|message|>" + A + "<|call|>"),
     ("harmony", " to=functions.book_table<|channel|>commentary <|constrain|>json<|message|>" + A),
     ("harmony", " to=functions.book_table<|channel|>commentary json<|message|>" + A + "<|call|>"),
     ("llama3_json", "<|python_tag|>" + '{"name":"book_table","parameters":' + A + "}<|eom_id|>"),

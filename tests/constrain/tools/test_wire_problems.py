@@ -47,6 +47,13 @@ def test_arguments_that_the_tool_does_not_take():
     assert isinstance(found.error, WrongArgumentsError)
 
 
+def test_a_bare_text_where_no_string_may_stand_is_a_wrong_argument():
+    text = "<tool_call>\n<function=book_table>\n<parameter=seats>\n{}\n</parameter>\n</function>\n</tool_call>"
+    message = parse_message(text.format("four") + "\n" + text.format("True"), "qwen3_coder", CHECKER, errors="collect")
+    assert [type(found.error) for found in message.problems] == [WrongArgumentsError] * 2
+    assert [found.call.arguments for found in message.problems] == [{"seats": "four"}, {"seats": "True"}]
+
+
 @pytest.mark.parametrize(
     ("format", "text", "at", "says"),
     [
@@ -80,8 +87,15 @@ def test_arguments_that_the_tool_does_not_take():
         ),
         (
             "glm_4_5",
-            "<tool_call>book_table\n<arg_key>seats</arg_key>\n<arg_value>four</arg_value>\n</tool_call>",
-            58,
+            "<tool_call>any_thing\n<arg_key>either</arg_key>\n<arg_value>{a}</arg_value>\n</tool_call>",
+            59,
+            "JSON",
+        ),
+        (
+            "deepseek_v3_2",
+            '<｜DSML｜function_calls>\n<｜DSML｜invoke name="clock">\n<｜DSML｜parameter name="zone" string="false">CET'
+            "</｜DSML｜parameter>\n",
+            95,
             "JSON",
         ),
         ("gemma_4", '<|tool_call>call:clock{zone:"CET"}<tool_call|>', 28, "two"),
@@ -242,3 +256,8 @@ def test_what_the_prompt_began_is_gone_on_with():
 
 def test_tools_may_be_given_without_a_checker():
     assert parse_message(GOOD, "qwen3", [Tool("book_table", parameters={"type": "object"}, strict=False)]).calls
+
+
+def test_a_start_that_the_format_does_not_have():
+    with pytest.raises(ValueError, match="no reasoning"):
+        ToolCallParser("smollm2", TOOLS, start=StartState.IN_REASONING)
