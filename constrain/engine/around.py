@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from constrain.grammars.json_schema.normal import Variable
 from constrain.grammars.languages.base import Language, Role
+from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import intern
 from constrain.kernels import memory as m
 from constrain.kernels.batch import TRACKED
@@ -32,6 +34,7 @@ from constrain.wire.texts import search_table
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton
 
+_LOOKED_AT = 64  # declared names of which one may be the shortest way on
 NOWHERE = -1
 """In place of a position: what was fed is refused."""
 
@@ -44,6 +47,7 @@ class Calling(Protocol):
     def after_value(self, state: int, valid: Sequence[bool]) -> int: ...
     def after_member(self, owner: Any, position: int) -> int: ...
     def after_word(self, state: int, word: bytes) -> int: ...
+    def rest_of_word(self, state: int, word: bytes) -> float: ...
     def rest_after(self, owner: Any) -> float: ...
     def shortest(self, state: int) -> int: ...
 
@@ -75,6 +79,7 @@ class Around:
         self.stretch = stretch
         self._calls: list[Any] = [None]  # number of a call, from 1 on -> state of the language, or owner of typed ones
         self._automaton: Automaton | None = None
+        self._open: dict[int, bool] = {}
 
     @property
     def _calling(self) -> Calling:
@@ -207,6 +212,12 @@ class Around:
 
     def distance(self, position: int) -> float:
         """Bytes of a short way from a position to the end of the message."""
+        _, mode, state, _, word = self._record(position)
+        if mode == RAW:
+            number = self._state_of(state)
+            if word and self._language.role(number) is Role.COLLECT and self._members:
+                return self._calling.rest_of_word(number, self.automaton.name(word))
+            return self._calling.shortest(number)
         factor, more = self.stretch
         return factor * self.automaton.distance(position, stretched=False) + more
 
@@ -215,12 +226,39 @@ class Around:
         return position < TRACKED
 
     def is_open(self, position: int) -> bool:
-        """Whether the object that a position is in takes any name at all that it does not declare."""
+        """Whether a name that begins at a position may be any at all, less those that are in use."""
+        found = self._open.get(position)
+        if found is None:
+            shape, live, _ = self._object(position)
+            restricted = shape.members is not None and shape.members.components
+            found = not restricted and any(getattr(shape.branches[i], "free", None) for i in live)
+            if found:
+                *_, new = self.names(position, b"")
+                found = self.feed(position, new + b'":') != NOWHERE
+            self._open[position] = found
+        return found
+
+    def names(self, position: int, begun: bytes) -> list[bytes]:
+        """Names that begin so, in an object that takes any: some declared ones, then one that is not in use."""
+        shape, _, free = self._object(position)
+        declared = [name.encode() for name in shape.names]
+        taken = {*declared, *self.automaton.free_names(free)}
+        state, new = FREE_TEXT.start, begun
+        for byte in begun:
+            state = int(FREE_TEXT.row(state)[byte])
+        while not FREE_TEXT.boundary(state):
+            row = FREE_TEXT.row(state)
+            byte = next(b for b in range(0x80, 0xC0) if row[b])
+            state, new = int(row[byte]), new + bytes((byte,))
+        while not new or new in taken:
+            new += b"x"
+        return [*islice((name for name in declared if name.startswith(begun)), _LOOKED_AT), new]
+
+    def _object(self, position: int) -> tuple[Any, Any, int]:
+        """The shape of the object that a position is in, its live branches, and the list of its free names."""
         a = self.automaton
         frame = a.store.tables[m.FRAMES][self._record(position)[0] * FRAME_WIDTH :][:FRAME_WIDTH].tolist()
-        shape, live = a.shapes.sets[frame[1]]
-        restricted = shape.members is not None and shape.members.components
-        return not restricted and any(getattr(shape.branches[i], "free", None) for i in live)
+        return (*a.shapes.sets[frame[1]], frame[4])
 
     def _record(self, position: int) -> list[int]:
         if position >= TRACKED:

@@ -172,7 +172,7 @@ class Automaton:
 
     def distance(self, position: int, *, stretched: bool = True) -> int:
         """Bytes of a short completion from a position that is not complete."""
-        if stretched and self.around is not None and self.around.mode(position) != RAW:
+        if stretched and self.around is not None:
             return int(self.around.distance(position))
         if not self.shapes.tracks and not self.shapes.demands_several:
             return distance(self, position)

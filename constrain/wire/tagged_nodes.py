@@ -67,8 +67,7 @@ class Tagged(TypedArguments):
         return (Item(self, ("tail", position, 0), progress),)
 
     def after_word(self, item: Item, word: bytes) -> Items:
-        _, position = item.at
-        return self._named(position, word, item.progress)
+        return self._named(item.at[1], word, item.progress)
 
     def _named(self, position: int, name: bytes, progress: Progress) -> Items:
         """After the name and the first byte that follows it."""
@@ -109,14 +108,13 @@ class Tagged(TypedArguments):
             after: Items = (Item(self, ("lead", position, read + 1, opening), progress),)
             if read + 1 == len(self.lead):
                 named = self.typist.feed(position, opening)
-                is_open = self.typist.is_open(position)
+                is_open = self.typist.is_open(named)
                 after = (Item(self, ("first", named) if is_open else ("name", named, b""), progress),)
             yield self.lead[read : read + 1], after
         elif kind == "first":
-            yield _NAME_BYTES, (Item(self, ("word", position), progress),)
+            yield from self._first_of_word(position, _NAME_BYTES, progress)
         elif kind == "word":
-            yield _NAME_BYTES, (item,)
-            yield self.middle[:1], (Item(self, ("named", position), progress),)
+            yield from self._word(item, _NAME_BYTES, self.middle[:1])
         elif kind == "name":
             yield from self._name(position, more[0], progress)
         elif kind == "middle":
@@ -211,24 +209,38 @@ class Tagged(TypedArguments):
 
     def rest(self, item: Item) -> float:
         kind, position, *more = item.at
-        away = self.typist.distance
+        away, progress = self.typist.distance, item.progress
         if kind == "lead":
-            return len(self.lead) - more[0] + len(self.middle) + len(self.tail) + away(position)
+            read, opening = more
+            return len(self.lead) - read + away(self.typist.feed(position, opening))
         if kind == "name":
             return len(self.middle) + away(self.typist.feed(position, b"".join(SPELLINGS[b] for b in more[0])))
+        if kind == "middle":
+            read, types = more
+            return len(self.middle) - read + _least(self._in_middle(position, len(self.middle), types, progress))
+        if kind == "flag":
+            read, which = more
+            return len(_WORDS[which]) + len(self.flag_end or b"") - read + away(position)
         if kind == "tail":
-            return len(self.tail) - more[0] + away(position)
+            return len(self.tail) - more[0] + self._after_tail(position, progress)
         if kind != "text":
-            return len(self.middle) + away(position)
+            return away(position)
         other, held, _ = more
         ways = [away(p) for p in (position, other) if p != NOWHERE]
         if held:
             ends = self._ends(position, other)
-            ways = [len(self.tail) - held + away(ends)] if ends != NOWHERE else []
+            ways = [len(self.tail) - held + self._after_tail(ends, progress)] if ends != NOWHERE else []
             data = b"".join(SPELLINGS[b] for b in self.tail[:held])
             kept = self._fed(position, data, marked=False)
             ways += [away(kept)] if kept != NOWHERE else []
         return min(ways, default=math.inf)
+
+    def _after_tail(self, position: int, progress: Progress) -> float:
+        return _least(self._between(position, b',"', progress))
+
+
+def _least(items: Items) -> float:
+    return min((item.node.rest(item) for item in items), default=math.inf)
 
 
 _SCALARS = b"-+.eE0123456789truefalsn"

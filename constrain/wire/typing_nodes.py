@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels.step import ARRAY_FIRST, ATOM, KEY, OBJECT_FIRST, OBJECT_NEXT, RAW, VALUE
 from constrain.wire.nodes import Item, Items, Node, Progress
 
@@ -28,6 +29,7 @@ class Typist(Protocol):
     def distance(self, position: int) -> float: ...
     def is_own(self, position: int) -> bool: ...
     def is_open(self, position: int) -> bool: ...
+    def names(self, position: int, begun: bytes) -> Sequence[bytes]: ...
 
 
 Owner = tuple["TypedArguments", Progress]
@@ -59,6 +61,31 @@ class TypedArguments(Node):
     def after_word(self, item: Item, word: bytes) -> Items:
         """The items after a word that was read as a whole: the name of a member that is not declared, or any."""
         raise NotImplementedError
+
+    def rest_of_word(self, item: Item, word: bytes) -> float:
+        """Bytes of a short way from within a word, of which this much has been read, to the end of the message."""
+        best = math.inf
+        for name in self.typist.names(item.at[1], word):
+            if after := self.after_word(item, name):
+                best = min(best, len(name) - len(word) + 1 + min(i.node.rest(i) for i in after))
+        return best
+
+    def _word(self, item: Item, name: bytes, end: bytes) -> Iterator[tuple[Sequence[int], Items]]:
+        """How a word goes on: with whole characters of `name`, up to `end`. An item is ("word", position, state)."""
+        _, position, state = item.at
+        row, groups = FREE_TEXT.row(state).tolist(), dict[int, list[int]]()
+        for byte in name:
+            if row[byte]:
+                groups.setdefault(row[byte], []).append(byte)
+        for to, found in groups.items():
+            yield found, (Item(self, ("word", position, to), item.progress),)
+        if FREE_TEXT.boundary(state):
+            yield end, (Item(self, ("named", position), item.progress),)
+
+    def _first_of_word(self, position: int, name: bytes, progress: Progress) -> Iterator[tuple[Sequence[int], Items]]:
+        for found, items in self._word(Item(self, ("word", position, FREE_TEXT.start), progress), name, b""):
+            if found:
+                yield found, items
 
     def cost(self, progress: Progress) -> float:
         return self.typist.distance(self.start(progress))
@@ -99,7 +126,7 @@ class PythonKeywords(TypedArguments):
 
     def step(self, item: Item) -> Iterator[tuple[Sequence[int], Items]]:
         kind, position, *more = item.at
-        read = more[0] if more else b""
+        read: bytes = more[0] if more else b""
         if kind == "comma":
             after = self.typist.feed(position, b",")
             yield b",", (Item(self, ("blank", after, b""), item.progress),)
@@ -113,10 +140,10 @@ class PythonKeywords(TypedArguments):
                     yield b" \t", (Item(self, ("blank", position, read + b" "), item.progress),)
             kind, read = "key", b""
         if kind == "word":
-            yield _NAME, (item,)
-            yield b"=", (Item(self, ("named", position, b""), item.progress),)
-        if kind == "key" and not read and self.typist.is_open(position):
-            yield _NAME_START, (Item(self, ("word", position, b""), item.progress),)
+            yield from self._word(item, _NAME, b"=")
+            return
+        if kind == "key" and not read and self.typist.is_open(self.typist.feed(position, b'"')):
+            yield from self._first_of_word(self.typist.feed(position, b'"'), _NAME_START, item.progress)
             return
         if kind == "key":
             for byte in _NAME if read else _NAME_START:
@@ -133,7 +160,7 @@ class PythonKeywords(TypedArguments):
 
     def after_word(self, item: Item, word: bytes) -> Items:
         position = item.at[1]
-        value = self.typist.feed(position, b'"' + word + b'":') if word.decode() not in _KEYWORDS else NOWHERE
+        value = self.typist.feed(position, word + b'":') if word.decode() not in _KEYWORDS else NOWHERE
         return (Item(self, ("call", value), item.progress),) if value != NOWHERE else ()
 
     def rest(self, item: Item) -> float:
@@ -210,8 +237,7 @@ class Bare(TypedArguments):
             yield from self._string(position, more[0], progress)
             return
         if kind == "word":
-            yield self.name, (item,)
-            yield b":", (Item(self, ("named", position), progress),)
+            yield from self._word(item, self.name, b":")
             return
         mode = typist.mode(position)
         if mode in (VALUE, ARRAY_FIRST):
@@ -222,9 +248,10 @@ class Bare(TypedArguments):
             plain = b"{[-0123456789tfn]"
         elif mode in (OBJECT_FIRST, OBJECT_NEXT):
             named = typist.feed(position, b'"')
-            if named != NOWHERE and typist.is_open(position):
-                yield self.name, (Item(self, ("word", named), progress),)
-            for byte in self.name if named != NOWHERE and not typist.is_open(position) else b"":
+            is_open = named != NOWHERE and typist.is_open(named)
+            if is_open:
+                yield from self._first_of_word(named, self.name, progress)
+            for byte in self.name if named != NOWHERE and not is_open else b"":
                 if items := self._land(typist.feed(named, SPELLINGS[byte]), progress):
                     yield (byte,), items
             plain = b"}" if mode == OBJECT_FIRST else b""
@@ -244,7 +271,7 @@ class Bare(TypedArguments):
                 yield (byte,), items
 
     def after_word(self, item: Item, word: bytes) -> Items:
-        _, position = item.at
+        position = item.at[1]
         typed = self.typist.feed(position, b"".join(SPELLINGS[b] for b in word) + b'":')
         return self._land(typed, item.progress)
 

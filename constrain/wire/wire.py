@@ -116,6 +116,12 @@ class Wire(Language):
         assert isinstance(item.node, TypedArguments)
         return self.number(item.node.after_word(item, word))
 
+    def rest_of_word(self, state: int, word: bytes) -> float:
+        """Bytes of a short way to the end of the message from within a word that is read as a whole."""
+        (item,) = self._states[state]
+        assert isinstance(item.node, TypedArguments)
+        return item.node.rest_of_word(item, word)
+
     def rest_after(self, owner: Owner) -> float:
         """Bytes of a short way to the end of the message from after typed arguments."""
         node, progress = owner
