@@ -28,7 +28,7 @@ from constrain.kernels.batch import TRACKED
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH, new_frame, new_position
 from constrain.kernels.marked import completing_tokens
 from constrain.kernels.settle import settle_atom
-from constrain.kernels.step import AFTER, ATOM, RAW, VALUE
+from constrain.kernels.step import AFTER, ATOM, RAW, UNIQUE_KIND, VALUE
 from constrain.wire.texts import search_table
 
 if TYPE_CHECKING:
@@ -237,6 +237,10 @@ class Around:
                 found = self.feed(position, new + b'":') != NOWHERE
             self._open[position] = found
         return found
+
+    def is_list(self, position: int) -> bool:
+        """Whether what a position is in is a list of strings that differ, which is read as an object's names are."""
+        return bool(self._object(position)[0].kind == UNIQUE_KIND)
 
     def names(self, position: int, begun: bytes) -> list[bytes]:
         """Names that begin so, in an object that takes any: some declared ones, then one that is not in use."""

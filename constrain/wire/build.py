@@ -7,14 +7,15 @@ as bytes, so there is no other way to write them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from constrain.grammars.tool_formats.dialects import BareArguments, JsonArguments, PythonArguments, TaggedArguments
 from constrain.grammars.tool_formats.format import Format
 from constrain.grammars.tool_formats.ids import CountedCallIds, RandomCallIds
 from constrain.grammars.tool_formats.parts import Arguments, Blank, CallId, Literal, Marker, Name, Part
+from constrain.tools.argument_writers import escaped
 from constrain.wire.nodes import (
     ArgumentsOf,
     Characters,
@@ -114,7 +115,7 @@ class _Builder:
         if isinstance(part, Blank):
             return Whitespace(following)
         if isinstance(part, Name):
-            names = [json.dumps(n, ensure_ascii=False)[1:-1] if part.json else n for n in self._m.names]
+            names = [escaped(n, self._f.forbidden) if part.json else n for n in self._m.names]
             return NameOf([n.encode() for n in names], following)
         if isinstance(part, CallId):
             return self._id(following)
@@ -189,8 +190,12 @@ class _Builder:
 
         call = _any_of(*(self._sequence(parts, OneOf(next_call, loops=True)) for parts in f.call_parts))
         again = self._sequence(f.between_parts, call)
-        begun = self._sequence(f.first_parts, call)
-        empty = self._sequence((*f.first_parts, *f.last_parts), after)
+        first = f.first_parts
+        if f.text in ("before", "around") and not f.answer_open:
+            # Blanks before the first marker are text like any other; else they could complete what text must not hold.
+            first = tuple(dropwhile(lambda part: isinstance(part, Blank), first))
+        begun = self._sequence(first, call)
+        empty = self._sequence((*first, *f.last_parts), after)
 
         def first_call(progress: Progress) -> list[tuple[Node, Progress]]:
             options: list[tuple[Node, Progress]] = []

@@ -173,7 +173,7 @@ class Tagged(TypedArguments):
         read, released = self._ended.step(held, byte)
         if released:
             text = self._fed(text, b"".join(SPELLINGS[b] for b in released), marked=False)
-            other = self._fed(other, released) if other != NOWHERE and released[0] in _SCALARS else NOWHERE
+            other = self._as_other(other, released, types)
         ends = self._ends(text, other)
         if read == self.tag:
             return () if ends == NOWHERE else self._in_tail(ends, read, progress)
@@ -182,6 +182,16 @@ class Tagged(TypedArguments):
         if read and ends == NOWHERE and not self._can_hold(text, read):
             return ()
         return (Item(self, ("text", text, other, read, types), progress),)
+
+    def _as_other(self, other: int, released: bytes, types: frozenset[str]) -> int:
+        """The position of the reading that is no string, after more text."""
+        if other == NOWHERE or released[0] not in _SCALARS:
+            return NOWHERE
+        if "number" not in types and released[0] in _NOT_IN_INTEGERS:
+            in_number = self.typist.feed(other, b"0") != NOWHERE or self.typist.settle(other) != NOWHERE
+            if in_number:  # digits alone spell an integer
+                return NOWHERE
+        return self._fed(other, released)
 
     def _fed(self, position: int, data: bytes, *, marked: bool = True) -> int:
         return NOWHERE if position == NOWHERE else self.typist.feed(position, data, marked=marked)
@@ -214,7 +224,7 @@ class Tagged(TypedArguments):
             read, opening = more
             return len(self.lead) - read + away(self.typist.feed(position, opening))
         if kind == "name":
-            return len(self.middle) + away(self.typist.feed(position, b"".join(SPELLINGS[b] for b in more[0])))
+            return away(self.typist.feed(position, b"".join(SPELLINGS[b] for b in more[0])))
         if kind == "middle":
             read, types = more
             return len(self.middle) - read + _least(self._in_middle(position, len(self.middle), types, progress))
@@ -243,4 +253,5 @@ def _least(items: Items) -> float:
     return min((item.node.rest(item) for item in items), default=math.inf)
 
 
+_NOT_IN_INTEGERS = b".eE+"
 _SCALARS = b"-+.eE0123456789truefalsn"

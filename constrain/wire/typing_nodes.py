@@ -29,6 +29,7 @@ class Typist(Protocol):
     def distance(self, position: int) -> float: ...
     def is_own(self, position: int) -> bool: ...
     def is_open(self, position: int) -> bool: ...
+    def is_list(self, position: int) -> bool: ...
     def names(self, position: int, begun: bytes) -> Sequence[bytes]: ...
 
 
@@ -240,6 +241,8 @@ class Bare(TypedArguments):
             yield from self._word(item, self.name, b":")
             return
         mode = typist.mode(position)
+        if mode in (OBJECT_FIRST, OBJECT_NEXT) and typist.is_list(position):
+            mode = VALUE
         if mode in (VALUE, ARRAY_FIRST):
             opened = typist.feed(position, b'"')
             if opened != NOWHERE:

@@ -17,28 +17,22 @@ NAMES = sorted(FORMATS)
 KINDS = ("special", "added", "text")
 """How markers are in a vocabulary: as special tokens without bytes, as plain added tokens, as text only."""
 EOS = 256
-_PIECES = tuple(
-    text.encode()
-    for text in (
-        [
-            "</",
-            '"}',
-            '{"',
-            "})",
-            "}}",
-            '":',
-            "ab",
-            "get",
-            "_x",
-            "123",
-            "null",
-            "é",
-            '"arguments"',
-            '"name":"',
-            "</tool_c",
-        ]
-    )
-) + (b'", "', b'": ', b"\n</par", b"}}\n", b"e>\n", b"\n\n", b"  ", b"\t\t", b"\xc3(")
+_PIECES = [
+    b"</",
+    b'"}',
+    b'{"',
+    b"})",
+    b"}}",
+    b'":',
+    b"ab",
+    b"get",
+    b"_x",
+    b"123",
+    b"null",
+    "é".encode(),
+    b'"arguments"',
+]
+_PIECES += [b'"name":"', b"</tool_c", b'", "', b'": ', b"\n</par", b"}}\n", b"e>\n", b"\n\n", b"  ", b"\t\t", b"\xc3("]
 
 
 def stops_of(format):
