@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from constrain.engine.around import Around
@@ -20,6 +20,7 @@ from constrain.grammars.json_schema.normal import NormalForm, Variable
 from constrain.grammars.tool_formats import (
     BareArguments,
     Format,
+    JsonArguments,
     PythonArguments,
     TaggedArguments,
     get_format,
@@ -31,11 +32,12 @@ from constrain.vocabulary import Vocabulary
 from constrain.wire.build import Message, build
 from constrain.wire.marks import forbidden_texts, marks_of
 from constrain.wire.nodes import Values
+from constrain.wire.plain_schemas import is_plain
 from constrain.wire.restricted import check_names, restricted
 from constrain.wire.symbols import token_of, with_symbols
 
 Reasoning = Literal["may begin", "open", "ended"]
-_KEPT_TOOLS = 4096
+_KEPT_TOOLS = 256
 
 
 class ToolCallGrammar(Grammar):
@@ -64,15 +66,16 @@ class ToolCallGrammar(Grammar):
         self._whitespace, self._pattern = whitespace, None
         self._style = TextStyle("bounded" if whitespace else "none")
         self._check()
-        self._arguments: list[Grammar | None] = [None] * len(self.tools)
-        for i in range(len(self.tools)):
-            self.arguments(i)
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        """Hexadecimal digest of all that decides which texts are accepted."""
         content = json.dumps(
-            [repr(format), least, most, reasoning, counted, closed_objects, whitespace,
+            [repr(self.format), self.least, self.most, self._reasoning, self._counted, self._closed, self._whitespace,
              [[t.name, t.argument_schema] for t in self.tools]],
             default=str,
         )  # fmt: skip
-        self.fingerprint = hashlib.sha256(content.encode()).hexdigest()
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def _check(self) -> None:
         check_unique((f"tool {i}", t) for i, t in enumerate(self.tools))
@@ -83,19 +86,22 @@ class ToolCallGrammar(Grammar):
                     f"the format {self.format.name!r} cannot write this name; it takes {self.format.names.words}",
                 )
 
+        # What a glance shows to be right is not looked at again before the tool is called; all else is, now.
+        json_arguments = isinstance(self.format.arguments, JsonArguments)
+        forbidden = () if json_arguments else forbidden_texts(self.format)
+        for i, tool in enumerate(self.tools):
+            if not is_plain(tool.argument_schema, names=not json_arguments, forbidden=forbidden):
+                self.arguments(i)
+
     def arguments(self, number: int) -> Grammar:
-        """The grammar of a tool's arguments, made when first asked for."""
-        found = self._arguments[number]
-        if found is None:
-            tool = self.tools[number]
-            try:
-                closed = self._closed and tool.strict is not False
-                schema = close_objects(tool.argument_schema) if closed else tool.argument_schema
-                found = _arguments(_content(self._written(schema)), self._whitespace)
-            except ConstrainError as error:
-                raise _of_tool(error, tool.name) from error
-            self._arguments[number] = found
-        return found
+        """The grammar of a tool's arguments. The last ones that were asked for are kept."""
+        tool = self.tools[number]
+        try:
+            closed = self._closed and tool.strict is not False
+            schema = close_objects(tool.argument_schema) if closed else tool.argument_schema
+            return _arguments(_content(self._written(schema)), self._whitespace)
+        except ConstrainError as error:
+            raise _of_tool(error, tool.name) from error
 
     def _written(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """The schema of what the format can write of some arguments."""
