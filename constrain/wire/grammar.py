@@ -99,15 +99,15 @@ class ToolCallGrammar(Grammar):
         try:
             closed = self._closed and tool.strict is not False
             schema = close_objects(tool.argument_schema) if closed else tool.argument_schema
-            return _arguments(_content(self._written(schema)), self._whitespace)
+            return _arguments(_content(self._written(schema, tool.argument_schema)), self._whitespace)
         except ConstrainError as error:
             raise _of_tool(error, tool.name) from error
 
-    def _written(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _written(self, parameters: dict[str, Any], read_by: dict[str, Any]) -> dict[str, Any]:
         """The schema of what the format can write of some arguments."""
         dialect = self.format.arguments
         if isinstance(dialect, TaggedArguments):
-            return restricted(parameters, forbidden_texts(self.format), flagged=dialect.flagged)
+            return restricted(parameters, read_by, forbidden_texts(self.format), flagged=dialect.flagged)
         if isinstance(dialect, PythonArguments | BareArguments):
             check_names(parameters, dialect)
         return parameters

@@ -25,11 +25,14 @@ _MOST = 1000
 _BARE = re.compile(r"[^\s{}\[\]:,\"'<>|]+")
 
 
-def restricted(parameters: Mapping[str, Any], forbidden: tuple[str, ...], *, flagged: bool) -> dict[str, Any]:
+def restricted(
+    parameters: Mapping[str, Any], read_by: Mapping[str, Any], forbidden: tuple[str, ...], *, flagged: bool
+) -> dict[str, Any]:
     """The schema of arguments that the format can write.
 
     Args:
-        parameters: the schema of a tool's arguments.
+        parameters: the schema of a tool's arguments, closed or not.
+        read_by: the same as the tool has it, by which bare texts are read.
         forbidden: texts that no string of an argument can hold, the end tag among them.
         flagged: whether the format says which values are strings, so that none reads as anything else.
 
@@ -45,11 +48,11 @@ def restricted(parameters: Mapping[str, Any], forbidden: tuple[str, ...], *, fla
             )  # fmt: skip
     members = {}
     for name in names:
-        types = frozenset({"string"}) if flagged else argument_types(name, parameters)
+        types = frozenset({"string"}) if flagged else argument_types(name, read_by)
         if "string" in types:
             members[name] = _unwritable(types, forbidden)
             _check_listed(parameters, name, types, forbidden)
-    others = frozenset({"string"}) if flagged else argument_types("\0", parameters)
+    others = frozenset({"string"}) if flagged else argument_types("\0", read_by)
     also: dict[str, Any] = {"properties": members}
     if "string" in others and not _evaluates(parameters):
         also["additionalProperties"] = _unwritable(others, forbidden)
