@@ -215,7 +215,7 @@ class Around:
         _, mode, state, _, word = self._record(position)
         if mode == RAW:
             number = self._state_of(state)
-            if word and self._language.role(number) is Role.COLLECT and self._members:
+            if word and self._language.role(number) is Role.COLLECT:
                 return self._calling.rest_of_word(number, self.automaton.name(word))
             return self._calling.shortest(number)
         factor, more = self.stretch

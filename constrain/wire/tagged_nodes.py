@@ -16,6 +16,7 @@ from constrain.wire.typing_nodes import NOWHERE, SPELLINGS, Ended, TypedArgument
 
 _NOT_IN_NAMES = b'<>"\n'
 _WORDS = (b"true", b"false")
+_FLAGGED = (frozenset({"string"}), frozenset({"object"}))  # what a value is taken for after these words
 _JSON_STARTS = b'{["-0123456789tfn'
 _NAME_BYTES = bytes(b for b in range(256) if b not in _NOT_IN_NAMES)
 
@@ -126,7 +127,7 @@ class Tagged(TypedArguments):
             data = _WORDS[which] + self.flag_end
             after = (Item(self, ("flag", position, read + 1, which), progress),)
             if read + 1 == len(data):
-                after = self._value(position, frozenset({"object"} if which else {"string"}), progress)
+                after = self._value(position, _FLAGGED[which], progress)
             yield data[read : read + 1], after
         elif kind == "tail":
             (read,) = more
@@ -230,7 +231,8 @@ class Tagged(TypedArguments):
             return len(self.middle) - read + _least(self._in_middle(position, len(self.middle), types, progress))
         if kind == "flag":
             read, which = more
-            return len(_WORDS[which]) + len(self.flag_end or b"") - read + away(position)
+            value = _least(self._value(position, _FLAGGED[which], progress))
+            return len(_WORDS[which]) + len(self.flag_end or b"") - read + value
         if kind == "tail":
             return len(self.tail) - more[0] + self._after_tail(position, progress)
         if kind != "text":

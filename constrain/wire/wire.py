@@ -118,9 +118,10 @@ class Wire(Language):
 
     def rest_of_word(self, state: int, word: bytes) -> float:
         """Bytes of a short way to the end of the message from within a word that is read as a whole."""
-        (item,) = self._states[state]
-        assert isinstance(item.node, TypedArguments)
-        return item.node.rest_of_word(item, word)
+        items = self._states[state]
+        if len(items) == 1 and isinstance(items[0].node, TypedArguments):
+            return items[0].node.rest_of_word(items[0], word)
+        return self.shortest(state)
 
     def rest_after(self, owner: Owner) -> float:
         """Bytes of a short way to the end of the message from after typed arguments."""

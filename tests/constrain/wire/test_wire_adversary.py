@@ -1,5 +1,6 @@
 """Whatever a model wants, its message is valid under the choice, or was honestly cut off."""
 
+import codecs
 import os
 import random
 
@@ -16,12 +17,23 @@ VALIDATORS = {tool.name: Validator(tool.argument_schema) for tool in TOOLS}
 CHECKER = ArgumentChecker(TOOLS)
 
 
+def whole_characters(ids, vocabulary):
+    """The tokens up to where the last character is whole."""
+    decoder, kept = codecs.getincrementaldecoder("utf-8")(), 0
+    for count, token in enumerate(ids, 1):
+        decoder.decode(vocabulary.token_bytes[token] or b"")
+        if not decoder.getstate()[0]:
+            kept = count
+    return ids[:kept]
+
+
 def check(found, name, choice, vocabulary):
     """Parse a message that was written under attack; what it calls must be what the choice allows."""
     resolved = CHOICES[choice].resolve(TOOLS)
     # Under "none" the parser is told that tools may be called, so that it would see a call that slipped through.
     told = "auto" if choice == "none" else CHOICES[choice]
-    message = parse_message(found.ids, name, CHECKER, told, vocabulary=vocabulary, errors="collect")
+    ids = found.ids if found.ended else whole_characters(found.ids, vocabulary)
+    message = parse_message(ids, name, CHECKER, told, vocabulary=vocabulary, errors="collect")
     kinds = [problem.error.kind for problem in message.problems]
     assert kinds == [] if found.ended else set(kinds) <= {"truncated"}, (found, message.problems)
     assert len(message.calls) <= (len(found.ids) if resolved.most is None else resolved.most), found
