@@ -96,6 +96,7 @@ from .memory import (
     view,
     view32,
 )
+from .raw_walk import raw_walk
 from .step import (
     COUNTED,
     DEAD,
@@ -112,6 +113,7 @@ from .step import (
     Q_FLAGS,
     Q_FREE,
     Q_FREE_OUTCOME,
+    RAW,
     S_KEYS,
     S_NAMES,
     SIMPLE,
@@ -447,6 +449,8 @@ def enter_text(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: i
     if code == DEAD and mode == STRING and x == 0:
         code = string_walk(C, node, base, stack, q, n)
         return FULL if code == FULL else OK
+    if mode == RAW and n == 0:
+        return raw_walk(C, node, base, stack, q)
     return code
 
 
@@ -470,7 +474,9 @@ def walk_range(C: Any, start: int, stop: int, base: int) -> int:
             push(C, walk, at)
             for t in range(node_first(nodes, i), node_stop(nodes, i)):
                 set_bit(rows, base, tokens[t])
-            if node_end(nodes, i) - i > _SMALL and (walk[at + 1] == STRING or walk[at + 1] == KEY):
+            if node_end(nodes, i) - i > _SMALL and (
+                walk[at + 1] == STRING or walk[at + 1] == KEY or walk[at + 1] == RAW
+            ):
                 code = call.enter_text(C, i, base, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
                 if code == FULL:
                     return FULL
