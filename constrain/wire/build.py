@@ -50,6 +50,7 @@ class Message:
         least, most: the least and the most calls; None for any number.
         counted: calls of the conversation so far, where ids go on counting.
         symbols: the markers that are tokens of the vocabulary.
+        ends: those of them that end a sequence whatever it holds.
     """
 
     format: Format
@@ -58,6 +59,7 @@ class Message:
     most: int | None
     counted: int
     symbols: Collection[str]
+    ends: Sequence[str] = ()
 
     @property
     def tools(self) -> Numbers:
@@ -214,7 +216,8 @@ class _Builder:
     def _stop(self, stops: Sequence[str]) -> Node:
         """The end of the message: a token of the branch's own where there is one, else any end of sequence."""
         known = [stop for stop in stops if stop in self._m.symbols]
-        return _any_of(*(self._marker(stop, End(stopped=True)) for stop in known)) if known else End()
+        ends = [self._marker(stop, End(stopped=True)) for stop in known or self._m.ends]
+        return _any_of(*ends) if known else _any_of(End(), *ends)
 
     # ---- what comes before -------------------------------------------------------------------------------------------
 

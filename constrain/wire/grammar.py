@@ -206,7 +206,9 @@ class CompiledToolCalls(CompiledGrammar):
         forms, _ = grammar._normal_form()
         values = _Arguments(grammar, forms, Inhabitation(forms, self._terminals.spelling))
         names = [tool.name for tool in grammar.tools]
-        message = Message(grammar.format, names, grammar.least, grammar.most, grammar._counted, self._symbols)
+        ids = self.vocabulary.eos_token_ids
+        ends = [text for text in sorted(self._symbols) if token_of(self.vocabulary, text) in ids]
+        message = Message(grammar.format, names, grammar.least, grammar.most, grammar._counted, self._symbols, ends)
         wire = build(message, values, reasoning=grammar._reasoning)
         dialect = grammar.format.arguments
         values.around = Around(

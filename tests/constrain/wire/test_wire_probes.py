@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from constrain import Tool, ToolCall, ToolChoice, tool_calls
+from constrain import Tool, ToolCall, ToolChoice, Vocabulary, tool_calls
 from constrain.errors import UnsupportedSchemaError
 from constrain.grammars.tool_formats import FORMATS, BareArguments, JsonArguments, TaggedArguments
 from constrain.tools.parser import parse_message
@@ -345,6 +345,19 @@ def test_what_ends_a_message_is_up_to_its_branch(name):
     answer = render_message(name, (), text="Hi.")
     _, matcher = takes(compiled, cut(compiled, answer))
     assert {stop for stop in stops_of(format) if allowed(matcher, ids[stop])} == set(format.text_stops)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if stops_of(FORMATS[name])])
+def test_a_vocabulary_that_knows_one_end_only_can_end_every_message(name):
+    format = FORMATS[name]
+    for stop in stops_of(format):
+        tokens = [bytes([b]) for b in range(256)] + [None]
+        vocabulary = Vocabulary.from_tokens(tokens, eos_token_ids=[256], special_tokens={stop: 256})
+        compiled = tool_calls([BOOK, CLOCK], format=name).compile(vocabulary)
+        for text in (call_text(name), render_message(name, (), text="Hi.")):
+            _, matcher = takes(compiled, cut(compiled, text))
+            assert matcher.accept_token(256), (text, stop)
+            assert matcher.is_terminated
 
 
 def test_a_name_of_a_bare_format_cannot_hold_what_its_notation_uses():
