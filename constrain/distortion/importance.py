@@ -53,6 +53,7 @@ class Importance:
     refused: str
     draws: Draws
     step_tax: tuple[float, ...]
+    step_reach: tuple[float, ...]
 
 
 def draw_below(trie: Trie, n: int, rng: np.random.Generator) -> Draws:
@@ -188,6 +189,7 @@ def importance(
         refused,
         draws,
         steps,
+        tuple(float(x / n * tail_q) for x in draws.step_counts),
     )
 
 

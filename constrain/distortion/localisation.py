@@ -8,6 +8,7 @@ removed mass is the tax, q(u) (-log Z_u), and the two are listed side by side.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ def json_location(contribution: Contribution) -> str:
             if end >= len(text):
                 return _pointer(path, is_key)
             if is_key:
-                path[-1] = text[at + 1 : end]
+                path[-1] = _name(text[at : end + 1])
                 is_key = False
             at = end
         elif char in "{[":
@@ -125,6 +126,14 @@ def json_location(contribution: Contribution) -> str:
             is_key = kinds[-1] == "{"
         at += 1
     return _pointer(path, is_key)
+
+
+def _name(literal: str) -> str:
+    """What a JSON string says, so that spellings of one name are one place; as it stands where it is none."""
+    try:
+        return str(json.loads(literal, strict=False))
+    except ValueError:
+        return literal[1:-1]
 
 
 def _pointer(path: list[str], is_key: bool) -> str:

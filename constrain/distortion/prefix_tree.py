@@ -156,7 +156,9 @@ class PrefixTree:
 def _states(output: Any) -> list[tuple[Any, Any]]:
     """Keys and values by layer. Raises TypeError where a layer keeps anything else."""
     past = getattr(output, "past_key_values", None) or output.cache
-    found = [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in past.layers]
+    found: list[tuple[Any, Any]] = [
+        (getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in past.layers
+    ]
     if any(keys is None or keys.dim() != 4 or keys.shape[2] != values.shape[2] for keys, values in found):
         raise TypeError("the model keeps something else than keys and values")
     return found
