@@ -150,12 +150,12 @@ def measure(
 
 def steps_of(trie: Trie, report: Report) -> tuple[StepCost, ...]:
     """Costs by step: the trie's expanded prefixes, and below them what was drawn."""
-    q = np.exp(np.array(trie.node_log_p) - np.array(trie.node_log_w))
-    log_z = np.array(trie.log_z)
+    q = np.exp(np.array(trie.node_log_p, dtype=np.float64) - np.array(trie.node_log_w, dtype=np.float64))
+    log_z = np.array(trie.log_z, dtype=np.float64)
     alive = np.isfinite(log_z)
     count = max([depth + 1 for depth in trie.depths] + [len(report.step_tax)])
     reach, tax = np.zeros(count), np.zeros(count)
-    depths = np.array(trie.depths)
+    depths = np.array(trie.depths, dtype=np.int64)
     np.add.at(reach, depths[alive], q[alive])
     np.add.at(tax, depths[alive], -(q * log_z)[alive])
     reach[: len(report.step_reach)] += report.step_reach
