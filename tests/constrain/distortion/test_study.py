@@ -45,7 +45,7 @@ def test_steps_of_draws_below_a_trie() -> None:
 
 
 def test_probabilities_that_no_float_holds_are_placed() -> None:
-    """b 400 times, each time at 1e-3: its p is exp(-2786), and what its rare draws distort arises at the first token."""
+    """b 400 times, each time at 1e-3: its p is exp(-2786); it distorts the first token."""
     table = {(): {"a": 1 - 1e-13, "b": 1e-13}, ("a",): {"$": 0.5}}
     model = TableModel(table, ["a", "b", "$"], default={"b": 1e-3, "$": 0.999})
     m = measure("x", model, finite_language([[0], [1] * 400], 2))
