@@ -429,7 +429,7 @@ def _switch(real: Any) -> tuple[dict[str, str], dict[str, Any]]:
     assert split is not None
     words = (
         f"{passes:,} prefixes, {len(exact.values)} values: {number(split.kl_tokens)} nats of distortion, of which "
-        f"{number(split.kl_texts)} are about what is said and {number(split.kl_within)} about how it is cut into tokens."
+        f"{number(split.kl_texts)} are about what is said and {number(split.kl_within)} about how it is cut."
     )
     return (
         {"switch": switch_table(exact, sampled), "switch-words": words},
