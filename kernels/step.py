@@ -88,6 +88,7 @@ from .memory import (
     NAME_OUT,
     NAMES,
     OUT,
+    PLAIN_ESCAPES,
     POS,
     SEEN,
     SLOT,
@@ -101,6 +102,7 @@ from .memory import (
     view32,
 )
 
+NO_BLANKS, BOUNDED_BLANKS, SPACED = range(3)  # WHITESPACE of the context
 VALUE, ARRAY_FIRST, OBJECT_FIRST, OBJECT_NEXT, KEY, COLON, STRING, ATOM, AFTER, END, RAW, LITERAL = range(1, 13)
 OK, DEAD, MISS, FULL = 1, 0, -1, -2
 
@@ -191,10 +193,10 @@ def successor(C: Any, q: int, byte: int) -> int:
 
 
 @njit
-def whitespace(C: Any, stack: int, x: int, byte: int) -> int:
+def whitespace(C: Any, stack: int, mode: int, x: int, byte: int) -> int:
     """Register x after one more byte of whitespace, or -1: nothing, one blank, or a line break and an indentation."""
-    if C[WHITESPACE] == 0:
-        return -1
+    if C[WHITESPACE] != BOUNDED_BLANKS:
+        return 1 if needs_blank(C, mode, x) and byte == 0x20 else -1
     if byte == 0x0A:
         return 3 if x <= 2 else -1
     if byte == 0x0D:
@@ -204,6 +206,12 @@ def whitespace(C: Any, stack: int, x: int, byte: int) -> int:
     if x >= 3 and x - 3 < 8 * (view(C, FRAMES)[stack * FRAME_WIDTH + F_DEPTH] + 1):
         return x + 1
     return -1
+
+
+@njit
+def needs_blank(C: Any, mode: int, x: int) -> bool:
+    """Whether the blank after a comma or colon is yet to come, where there has to be one."""
+    return C[WHITESPACE] == SPACED and x == 0 and (mode == VALUE or mode == OBJECT_NEXT)
 
 
 @njit
@@ -325,7 +333,7 @@ def string_can_continue(C: Any, q: int, n: int, digits: int, value: int, high: i
     flags = states[base + Q_FLAGS]
     if flags & HAS_NEXT == 0:
         return 0
-    if flags & UNIVERSAL or (digits == 0 and high < 0):
+    if flags & UNIVERSAL or (digits == 0 and high < 0 and not C[PLAIN_ESCAPES]):
         if flags & COUNTED == 0:
             return 1
         if flags & SIMPLE:
@@ -387,21 +395,56 @@ def hex_digits_allowed(digits: int, value: int, low: bool) -> bool:
 
 
 @njit
+def has_long_escape(C: Any, cp: int) -> bool:
+    """Whether, where only what has to be escaped is, a code point is written as \\u and digits."""
+    if cp < 0x20:
+        return cp < 8 or cp > 13 or cp == 11
+    return cp >= 0x40000 and (C[PLAIN_ESCAPES] >> (cp >> 18)) & 1 != 0
+
+
+@njit
+def has_long_escape_from(C: Any, digits: int, value: int, high: int) -> bool:
+    """Whether there is such a code point with these first digits; the registers are those of `string_can_continue`."""
+    if high >= 0:
+        return has_long_escape(C, 0x10000 + (high << 10))
+    first = value << (4 * (4 - digits))
+    last = first | ((1 << (4 * (4 - digits))) - 1)
+    if first < 0x20:
+        return True
+    for lead in range(1, 5):  # first bytes 0xF1 and on: a quarter of the high surrogates each
+        low = 0xD7C0 + (lead << 8)
+        if (C[PLAIN_ESCAPES] >> lead) & 1 and first <= min(low + 0xFF, 0xDBFF) and last >= low:
+            return True
+    return False
+
+
+@njit
+def plain_escape_opens(C: Any, stack: int, mode: int, q: int, n: int) -> int:
+    """Whether a character that has to be escaped can come next: 1, 0 or a negative code."""
+    code = can_continue(C, stack, mode, q, n, 0, 0, -1)
+    for cp in (0x22, 0x5C, 8, 9, 10, 12, 13):
+        if code == DEAD:
+            code = code_point(C, stack, mode, q, n, cp)
+    return code
+
+
+@njit
 def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
     """One byte inside an escape of a string or a key."""
     kind = x & 15
+    plain = C[PLAIN_ESCAPES] != 0
     if kind == X_BACKSLASH:
         if byte == 0x75:
             x = pack_escape(X_HEX, 0, 0, 0)
             code = can_continue(C, stack, mode, q, n, 0, 0, -1)
             return emit(C, stack, mode, q, x, n) if code == 1 else code
         cp = simple_escape(byte)
-        if cp < 0:
+        if cp < 0 or (plain and cp == 0x2F):
             return DEAD
         return code_point(C, stack, mode, q, n, cp)
     if kind == X_HEX or kind == X_LOW:
         digit = hex_value(byte)
-        if digit < 0:
+        if digit < 0 or (plain and 0x41 <= byte <= 0x46):
             return DEAD
         digits = ((x >> 20) & 7) + 1
         value = (((x >> 24) & 0xFFFF) << 4) | digit
@@ -421,6 +464,8 @@ def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int
             if code != 1:
                 return code
             return emit(C, stack, mode, q, pack_escape(X_HIGH, value & 1023, 0, 0), n)
+        if plain and not has_long_escape(C, value):
+            return DEAD
         return code_point(C, stack, mode, q, n, value)
     if kind == X_HIGH:
         if byte != 0x5C:
@@ -433,6 +478,8 @@ def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int
 
 @njit
 def can_continue(C: Any, stack: int, mode: int, q: int, n: int, digits: int, value: int, high: int) -> int:
+    if C[PLAIN_ESCAPES] and not has_long_escape_from(C, digits, value, high):
+        return 0
     if mode == STRING:
         return string_can_continue(C, q, n, digits, value, high)
     if mode == LITERAL:
@@ -828,6 +875,8 @@ def name_can_continue(C: Any, first: int, q: int, frame: int, digits: int, value
             cp, rest = lead & 0x07, 3
         for j in range(rest):
             cp = (cp << 6) | (name_bytes_at(C, first, i, depth + 1 + j) & 0x3F)
+        if C[PLAIN_ESCAPES] and not has_long_escape(C, cp):
+            continue
         unit = cp
         if cp >= 0x10000:
             unit = 0xD800 + ((cp - 0x10000) >> 10)
@@ -1138,7 +1187,10 @@ def text_byte(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) 
             )
         if inside:
             return DEAD
-        code = can_continue(C, stack, mode, q, n, 0, 0, -1)
+        if C[PLAIN_ESCAPES]:
+            code = plain_escape_opens(C, stack, mode, q, n)
+        else:
+            code = can_continue(C, stack, mode, q, n, 0, 0, -1)
         return emit(C, stack, mode, q, X_BACKSLASH, n) if code == 1 else code
     if byte < 0x20:
         return DEAD
@@ -1201,8 +1253,10 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
     if mode == RAW:
         return raw_byte(C, stack, q, byte)
     if is_whitespace(byte):
-        to = whitespace(C, stack, x, byte)
+        to = whitespace(C, stack, mode, x, byte)
         return emit(C, stack, mode, q, to, n) if to >= 0 else DEAD
+    if needs_blank(C, mode, x):
+        return DEAD
     if mode == AFTER:
         return after_value(C, stack, byte)
     if mode == VALUE:

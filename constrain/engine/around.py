@@ -84,7 +84,7 @@ class Around:
         call = len(self._calls)
         self._calls.append(state)
         frame = _grown(automaton, m.FRAMES, new_frame, -1, slot, call, 0, 0, 0)
-        return _grown(automaton, m.POS, new_position, frame, VALUE, 0, 0, 0)
+        return _grown(automaton, m.POS, new_position, frame, VALUE, 0, automaton.shapes.inhabitation.gap, 0)
 
     def _completing(self, automaton: Automaton, mark: int) -> int:
         """The tokens that complete a forbidden text: offset in WORDS of their number and ids; 0 for none."""

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.distance import distance
+from constrain.engine.escapes import intersection, long_escapes
 from constrain.engine.shapes import ObjectBranch, Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
+from constrain.engine.text_style import TextStyle
 from constrain.engine.uniqueness import Uniqueness
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import NormalForm
@@ -31,12 +33,25 @@ from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
-from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
+from constrain.kernels.step import (
+    BOUNDED_BLANKS,
+    FULL,
+    MISS,
+    NO_BLANKS,
+    Q_LOOP,
+    Q_LOOP_ROW,
+    RAW,
+    SPACED,
+    STATE_WIDTH,
+    VALUE,
+)
 from constrain.kernels.text_walk import NO_ROW
 
 if TYPE_CHECKING:
     from constrain.engine.around import Around
 
+_DEFAULT_STYLE = TextStyle()
+_WHITESPACE = {"none": NO_BLANKS, "bounded": BOUNDED_BLANKS, "spaced": SPACED}
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
 
@@ -52,7 +67,7 @@ class Automaton:
         *,
         raw: Language | None = None,
         around: Around | None = None,
-        whitespace: bool = True,
+        style: TextStyle = _DEFAULT_STYLE,
         row_bytes: int = 64 << 20,
     ) -> None:
         """`raw` is a language in place of JSON, `around` what stands around JSON values."""
@@ -63,7 +78,8 @@ class Automaton:
         for field, kernel in entries().items():
             self.C[field] = kernel.address
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
-        self.C[m.WHITESPACE] = int(whitespace)
+        self.C[m.WHITESPACE] = _WHITESPACE[style.whitespace]
+        self.C[m.PLAIN_ESCAPES] = _plain_escapes(terminals) if style.escapes == "plain" else 0
         terminals.bind_fixed(self.store)
         rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words)
         weakref.finalize(self, terminals.rows.give_back, rows)
@@ -76,7 +92,8 @@ class Automaton:
         if around is not None:
             self.start = around.begin(self)
         elif raw is None:
-            self.start = new_position(self.address, root, VALUE, 0, 0, 0)
+            begun = int(style.whitespace == "spaced")  # no blank comes before the value
+            self.start = new_position(self.address, root, VALUE, 0, begun, 0)
         else:
             self.start = new_position(self.address, root, RAW, self.shapes.scanners.raw_start(raw), 0, 0)
 
@@ -293,5 +310,12 @@ class Automaton:
             if first <= 0xDBFF and last >= 0xD800:
                 highest = (max(first, 0xD800) & 1023, min(last, 0xDBFF) & 1023)
                 ranges.append((0x10000 + (highest[0] << 10), 0x10000 + (highest[1] << 10) + 1023))
+        if self.C[m.PLAIN_ESCAPES]:
+            ranges = intersection(ranges, long_escapes(int(self.C[m.PLAIN_ESCAPES])))
         found = self.shapes.scanners.successors(state, ranges)
         return self.store.append(m.WORDS, [len(found), *found]) if found else 0
+
+
+def _plain_escapes(terminals: Terminals) -> int:
+    """What the context says of plain escapes over a vocabulary."""
+    return 1 | sum(1 << lead for lead in range(1, 5) if 0xF0 + lead not in terminals.single_bytes)

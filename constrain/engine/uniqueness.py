@@ -17,6 +17,7 @@ followed through the trie, or get as far as another item, which few tokens do; t
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,7 @@ class Uniqueness:
         self._a = automaton
         self._shapes = automaton.shapes
         self._distinct = automaton.shapes.inhabitation.distinct
+        self._gap = automaton.shapes.inhabitation.gap
         self.values = Values()
         self.states: list[tuple[int, Trail]] = []
         self._numbers: dict[tuple[int, Trail], int] = {}
@@ -431,6 +433,8 @@ class Uniqueness:
             options = [bytes((b,)) for b in b'"]{[0123456789-tfn']
         else:
             options = [bytes((b,)) for b in b'}],:"']
+        if self._gap and mode in (s.VALUE, s.OBJECT_NEXT) and not x:
+            options = [b" "]
         for text in options:
             at: State | None = state
             for byte in text:
@@ -549,10 +553,16 @@ class Uniqueness:
         if branch.clauses:
             return False
         room = self._room(frame, shape, branch)
-        if room > 0 and branch.free:
+        to_come, free = self._shapes.to_come(shape, branch)
+        if room > 0 and free:
             return True
         for i, part in enumerate(branch.values):
-            if part is None or self._has_seen(frame, shape, i) or not (room > 0 or branch.required >> i & 1):
+            if (
+                part is None
+                or not to_come >> i & 1
+                or self._has_seen(frame, shape, i)
+                or not (room > 0 or branch.required >> i & 1)
+            ):
                 continue
             if self._is_endless(part):
                 return True
@@ -588,7 +598,9 @@ class Uniqueness:
         known = _SAME
         for i in range(q & _20, q >> 20 & _20) if not x else ():
             part = branch.values[i]
-            if part is None or self._has_seen(frame, shape, i) or not (room > 0 or branch.required >> i & 1):
+            if part is None or not branch.allowed >> i & 1 or self._has_seen(frame, shape, i):
+                continue
+            if not (room > 0 or branch.required >> i & 1):
                 continue
             if shape.kind == s.OBJECT_KIND and self._is_endless(part):
                 return _ENDLESS
@@ -736,7 +748,7 @@ class Uniqueness:
         best, nearest = -1, (True, 0)
         in_string = self._record(self.twin(position))[1] in _IN_STRING
         for byte in _NEAREST_FIRST:
-            if byte in _SPACES and not in_string:
+            if byte in _SPACES and not in_string and not self._gap:
                 continue
             to = self.accept_byte(position, byte)
             if to < 0:
@@ -771,7 +783,7 @@ class Uniqueness:
         in_string = self._record(self.twin(position))[1] in _IN_STRING
         best, nearest = -1, (9, 0)
         for byte in _NEAREST_FIRST:
-            if byte in _SPACES and not in_string:
+            if byte in _SPACES and not in_string and not self._gap:
                 continue
             to = self.accept_byte(position, byte)
             if to < 0:
@@ -790,7 +802,7 @@ class Uniqueness:
 
 _NEAREST_FIRST = (*b'"}]:,', *(b for b in range(0x21, 256) if b not in b'"}]:,'), *range(0x21))
 _ESCAPED = [bytes((b,)) for b in b'0123456789abcdefnrtu"\\/']
-_PLAIN = [b"\\u%04x" % b if b < 0x20 else b"\\" * (b in (0x22, 0x5C)) + bytes((b,)) for b in range(256)]
+_PLAIN = [json.dumps(chr(b))[1:-1].encode() if b < 0x80 else bytes((b,)) for b in range(256)]
 
 
 def _phase(text: bytes) -> tuple[bool, ...]:

@@ -12,6 +12,7 @@ from constrain.engine.around import Around
 from constrain.engine.automaton import Automaton
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.grammar import DEFAULT_CACHE_BYTES, Grammar, Narrowing, json_schema
+from constrain.engine.text_style import TextStyle
 from constrain.grammars.errors import ConstrainError
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
@@ -53,6 +54,7 @@ class ToolCallGrammar(Grammar):
         self.format, self.tools, self.least, self.most = format, tuple(tools), least, most
         self._reasoning, self._counted, self._closed = reasoning, counted, closed_objects
         self._whitespace, self._pattern = whitespace, None
+        self._style = TextStyle("bounded" if whitespace else "none")
         self._check()
         self._arguments: list[Grammar | None] = [None] * len(self.tools)
         for i in range(len(self.tools)):
@@ -190,7 +192,7 @@ class CompiledToolCalls(CompiledGrammar):
             forms,
             values.inhabitation,
             around=around,
-            whitespace=grammar._whitespace,
+            style=grammar._style,
             row_bytes=self.cache_bytes // 4,
         )
 

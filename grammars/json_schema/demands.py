@@ -11,7 +11,7 @@ what members are yet to come and which never will.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 
@@ -55,6 +55,19 @@ def after_member(clauses: tuple[Clause, ...], name: str, served: frozenset[int])
         if k in served:
             continue
         rest = frozenset(o for o in clause if isinstance(o, FreeSome) or o.name != name)
+        if not rest:
+            return None
+        out.append(rest)
+    return tuple(out)
+
+
+def never_with(clauses: tuple[Clause, ...], names: Collection[str]) -> tuple[Clause, ...] | None:
+    """What is left of clauses once members of these names can no longer come; None where one cannot be met then."""
+    out = []
+    for clause in clauses:
+        if any(isinstance(o, Lacks) and o.name in names for o in clause):
+            continue
+        rest = frozenset(o for o in clause if isinstance(o, FreeSome) or o.name not in names)
         if not rest:
             return None
         out.append(rest)

@@ -20,6 +20,7 @@ from typing import Any, cast
 from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -183,7 +184,8 @@ class NormalForm:
 
     def __init__(self, document: SchemaDocument) -> None:
         self._subschemas: list[Subschema] = list(document.subschemas)
-        self._expansion = Expansion(self._subschemas)
+        self._expansion = Expansion(self._subschemas, ordered=document.declared_order)
+        self.declared_order = document.declared_order
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
@@ -214,6 +216,10 @@ class NormalForm:
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
         return self._expansion.closure(self._expansion.literal(value))
+
+    def declared(self, variables: Iterable[Variable]) -> tuple[str, ...]:
+        """The names of members that are declared for values of these variables, in the order of the schema."""
+        return declared_names(self._subschemas, frozenset().union(*variables))
 
     def pointer(self, variable: Variable) -> str:
         """The JSON pointer of a subschema of the variable, for messages."""
