@@ -119,7 +119,7 @@ class Real:
         import constrain
         from constrain.distortion.texts import canonical_language
 
-        grammar = constrain.json_schema(LIGHT, whitespace=whitespace, property_order=order, escapes="plain")  # type: ignore[arg-type,call-arg,unused-ignore]
+        grammar = constrain.json_schema(LIGHT, whitespace=whitespace, property_order=order, escapes="plain")  # type: ignore[arg-type]
         return canonical_language(
             grammar, self.encode, eos_token_ids=self.vocabulary.eos_token_ids, token_bytes=self.vocabulary.token_bytes
         )
@@ -294,8 +294,11 @@ def letters_picture() -> Any:
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(6.4, 2.9))
     names = ["aa", "ab", "bc"]
-    laws = (("p, the model alone", [1 / 9] * 3, "#b9bec5"), ("p*, given validity", [1 / 3] * 3, PRICE))
-    laws = (*laws, ("q, masked", [1 / 4, 1 / 4, 1 / 2], DISTORTION))
+    laws = [
+        ("p, the model alone", [1 / 9] * 3, "#b9bec5"),
+        ("p*, given validity", [1 / 3] * 3, PRICE),
+        ("q, masked", [1 / 4, 1 / 4, 1 / 2], DISTORTION),
+    ]
     for i, (label, heights, colour) in enumerate(laws):
         at = [x + 0.27 * (i - 1) for x in range(3)]
         axes.bar(at, heights, width=0.25, color=colour, label=label)

@@ -51,6 +51,12 @@ def distortion(
         Optional[Path],  # noqa: UP045
         typer.Option("--tools", "-t", help="File with tools (OpenAI, Anthropic, MCP, ...); one call is written."),
     ] = None,
+    tool_format: Annotated[
+        str,
+        typer.Option(
+            "--tool-format", metavar="NAME", help="With --tools: a model's wire format instead of plain JSON."
+        ),
+    ] = "",
     method: Annotated[
         str, typer.Option(help="auto, exact, trie (certain intervals), sampling, or two_sided (finds missing support).")
     ] = "auto",
@@ -107,8 +113,8 @@ def distortion(
     try:
         status = _run(
             Request(
-                model, sys.stdin.read() if prompt == "-" else prompt, schema, tools, method, budget, samples,
-                max_new_tokens, encodings, temperature, raw, seed, batch_size, device,
+                model, sys.stdin.read() if prompt == "-" else prompt, schema, tools, tool_format, method, budget,
+                samples, max_new_tokens, encodings, temperature, raw, seed, batch_size, device,
             ),
             settings(property_order, whitespace, escapes, compare_engines, encodings),
             json_to=json_to, html_to=html_to, plots_to=plots_to, plot_format=plot_format, baseline=baseline,
@@ -128,6 +134,7 @@ class Request:
     prompt: str
     schema: Path | None
     tools: Path | None
+    tool_format: str
     method: str
     budget: int
     samples: int
@@ -202,8 +209,8 @@ def _run(
             earlier = json.loads(baseline.read_text(encoding="utf-8"))
         except ValueError as error:
             raise UsageError(f"{baseline} is no file of `constrain distortion --json`: {error}") from None
-    system, schema = read(request)
-    measured, differences = measure_all(request, chosen, schema, system)
+    subject = read(request, chosen)
+    measured, differences = measure_all(request, chosen, subject)
     document = output.document(request, measured, differences)
     found = changes(earlier, document, tolerance) if earlier is not None else []
     if json_to is not None:
@@ -215,7 +222,7 @@ def _run(
     if html_to is not None:
         from constrain.distortion.page import page
 
-        html_to.write_text(page(measured, output.about(request, schema), differences, found), encoding="utf-8")
+        html_to.write_text(page(measured, output.about(request, subject.schema), differences, found), encoding="utf-8")
     if plots_to is not None:
         from constrain.distortion.pictures import write
 
@@ -225,8 +232,23 @@ def _run(
     return 1 if any(change.verdict == "worse" for change in found) else 0
 
 
-def read(request: Request) -> tuple[str, Any]:
-    """The system prompt ("" for none) and the schema. Raises `UsageError` when not exactly one source is given."""
+@dataclass(frozen=True)
+class Subject:
+    """What is to be written: a value of a schema, or a call of a tool in a wire format.
+
+    Attributes:
+        schema: of the value, or of a call written as plain JSON.
+        system: instructions before the prompt, "" for none.
+        tools: as chat templates take them; empty where calls are plain JSON.
+    """
+
+    schema: Any
+    system: str = ""
+    tools: tuple[dict[str, Any], ...] = ()
+
+
+def read(request: Request, chosen: list[Setting]) -> Subject:
+    """The schema or tools. Raises `UsageError` when not exactly one source is given, or settings do not fit it."""
     if (request.schema is None) == (request.tools is None):
         raise UsageError("give either --schema or --tools")
     path = request.schema or request.tools
@@ -236,7 +258,9 @@ def read(request: Request) -> tuple[str, Any]:
     except ValueError as error:
         raise InvalidSchemaError("", "", f"{path} is not JSON: {error}") from None
     if request.tools is None:
-        return "", document
+        if request.tool_format:
+            raise UsageError("--tool-format needs --tools")
+        return Subject(document)
     from constrain.cli.demo import call_schema, system_prompt
     from constrain.tools import close_objects, read_tools
 
@@ -244,18 +268,29 @@ def read(request: Request) -> tuple[str, Any]:
         {"name": t.name, "description": t.description or "", "parameters": close_objects(t.parameters)}
         for t in read_tools(document)
     ]
-    return system_prompt(listed), call_schema(listed)
+    if not request.tool_format:
+        return Subject(call_schema(listed), system_prompt(listed))
+    for setting in chosen:
+        if (
+            setting.engine
+            or setting.whitespace == "spaced"
+            or (setting.property_order, setting.escapes) != ("any", "any")
+        ):
+            raise UsageError("with --tool-format only --whitespace compact and flexible can be chosen")
+    if request.encodings == "canonical":
+        raise UsageError("--encodings canonical is for texts of a schema, not for a --tool-format")
+    return Subject(call_schema(listed), "", tuple({"type": "function", "function": tool} for tool in listed))
 
 
-def measure_all(request: Request, chosen: list[Setting], schema: Any, system: str) -> tuple[list[Any], dict[str, Any]]:
+def measure_all(request: Request, chosen: list[Setting], subject: Subject) -> tuple[list[Any], dict[str, Any]]:
     """A `Measured` for each setting, and for each engine where its masks first differ from the first setting's."""
     import constrain
     from constrain.cli import models
-    from constrain.cli.generate import encode
     from constrain.distortion import HFModel, first_difference
     from constrain.distortion.study import measure
 
-    grammars = {s: grammar_of(schema, s) for s in chosen if not s.engine}  # errors here before the model is loaded
+    # Errors of a schema come before the model is loaded.
+    grammars = {s: grammar_of(subject, s, request.tool_format) for s in chosen if not s.engine}
     network, tokenizer = models.load(request.model, request.device)
     vocabulary = constrain.Vocabulary.from_tokenizer(tokenizer, generation_config=network.generation_config)
     warpers = []
@@ -263,53 +298,69 @@ def measure_all(request: Request, chosen: list[Setting], schema: Any, system: st
         import transformers
 
         warpers = [transformers.TemperatureLogitsWarper(request.temperature)]
-    ids = encode(tokenizer, request.prompt, request.raw, system)[0].tolist()
-    model = HFModel(network, ids, warpers=warpers, batch_size=request.batch_size)
+    model = HFModel(network, _prompt(tokenizer, request, subject), warpers=warpers, batch_size=request.batch_size)
 
     def own_encoding(text: str) -> list[int]:
         return [int(t) for t in tokenizer.encode(text, add_special_tokens=False)]
 
-    languages: dict[Setting, Any] = {}
-    for setting in chosen:
-        languages[setting] = _language(
-            setting, grammars.get(setting), schema, vocabulary, own_encoding, request.encodings
-        )
+    languages = {
+        s: _language(s, grammars.get(s), subject.schema, vocabulary, own_encoding, request.encodings) for s in chosen
+    }
     measured, differences = [], {}
-    options: dict[str, Any] = {"seed": request.seed, "samples": request.samples}
-    if request.method not in ("two_sided",):
-        options["canonical"] = lambda text: own_encoding(text.decode("utf-8", "replace"))
+    two_sided = request.method == "two_sided"
     for setting in chosen:
+        options: dict[str, Any] = {"seed": request.seed, "samples": request.samples}
+        language = languages[setting]
+        if not two_sided:
+            options["canonical"] = lambda text: own_encoding(text.decode("utf-8", "replace"))
+        elif setting.engine:
+            options["mask"], language = language, languages[chosen[0]]  # an engine's masks against our language
         with _progress(setting.name, request, model) as watched:
-            mask = {}
-            if request.method == "two_sided" and setting.engine:
-                mask = {"mask": languages[setting]}
             measured.append(
                 measure(
                     setting.name,
                     watched,
-                    languages[chosen[0]] if mask else languages[setting],
+                    language,
                     request.method,  # type: ignore[arg-type]
                     budget=request.budget,
                     max_tokens=request.max_tokens,
                     batch_size=request.batch_size,
-                    **mask,
-                    **({k: v for k, v in options.items() if k != "canonical" or request.method != "two_sided"}),
+                    **options,
                 )
             )
             if setting.engine:
                 differences[setting.name] = first_difference(
-                    watched, languages[chosen[0]], languages[setting], budget=min(200, request.budget)
+                    watched, languages[chosen[0]], languages[setting], budget=max(1, min(200, request.budget))
                 )
     return measured, differences
 
 
-def grammar_of(schema: Any, setting: Setting) -> Any:
-    """The grammar of a schema as a setting wants it. Arguments at their defaults are left out."""
+def _prompt(tokenizer: Any, request: Request, subject: Subject) -> list[int]:
+    """Token ids; tools are named by the chat template, or in plain words where it does not know them."""
+    from constrain.cli.demo import system_prompt
+    from constrain.cli.generate import encode
+
+    if not subject.tools or request.raw:
+        return encode(tokenizer, request.prompt, request.raw, subject.system)[0].tolist()
+    if "tools" in str(getattr(tokenizer, "chat_template", None) or ""):
+        messages = [{"role": "user", "content": request.prompt}]
+        return tokenizer.apply_chat_template(
+            messages, tools=list(subject.tools), add_generation_prompt=True, return_dict=False
+        )
+    return encode(tokenizer, request.prompt, False, system_prompt([t["function"] for t in subject.tools]))[0].tolist()
+
+
+def grammar_of(subject: Subject, setting: Setting, tool_format: str) -> Any:
+    """The grammar as a setting wants it."""
     import constrain
 
-    options = {"whitespace": setting.whitespace, "property_order": setting.property_order, "escapes": setting.escapes}
-    defaults = {"whitespace": "bounded", "property_order": "any", "escapes": "any"}
-    return constrain.json_schema(schema, **{k: v for k, v in options.items() if v != defaults[k]})  # type: ignore[arg-type]
+    if subject.tools:
+        whitespace: Any = setting.whitespace
+        return constrain.tool_calls(
+            list(subject.tools), format=tool_format, tool_choice="required", parallel=False, whitespace=whitespace
+        )
+    options: dict[str, Any] = {"property_order": setting.property_order, "escapes": setting.escapes}
+    return constrain.json_schema(subject.schema, whitespace=setting.whitespace, **options)  # type: ignore[arg-type]
 
 
 def _language(

@@ -42,8 +42,8 @@ def texts(grammar: Any, *, limit: int = 20_000) -> list[bytes]:
                     following.append((text + bytes([token]), language.advance(state, token)))
             if len(found) + len(following) > limit:
                 raise ValueError(
-                    f"the grammar has more than {limit:,} texts; only a finite set, such as enumerations without white "
-                    "space, can be listed"
+                    f"the grammar has more than {limit:,} texts; only a finite set can be listed, such as enumerations "
+                    'with whitespace "none" or "spaced" and escapes "plain"'
                 )
         level = following
     return found

@@ -68,6 +68,36 @@ def test_the_table_says_what_it_measured(command: Any) -> None:
         assert words in out
 
 
+def test_the_tokenizers_own_encodings_in_both_orders(command: Any, tmp_path: Path) -> None:
+    """One byte a token: all texts of the grammar, and nothing else."""
+    schema = tmp_path / "object.json"
+    member = {"enum": ["u", "v"]}
+    schema.write_text(
+        json.dumps(
+            {
+                "type": "object",
+                "properties": {"a": member, "b": member},
+                "required": ["a", "b"],
+                "additionalProperties": False,
+            }
+        )
+    )
+    status, out, err = command(
+        "--encodings", "canonical", "--property-order", "declared,any", "--whitespace", "spaced", "--json", "-",
+        "--budget", 500, source=("--schema", schema),
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    declared, free = json.loads(out)["measurements"]
+    assert (declared["name"], free["name"]) == ("declared order", "any order")
+    assert len(declared["values"]) == len(free["values"]) == 4
+    assert declared["report"]["method"] == free["report"]["method"] == "exact"
+    assert {"".join(t["text"] for t in e["tokens"]) for e in declared["examples"]} <= {
+        f'{{"a": "{x}", "b": "{y}"}}<end>' for x in "uv" for y in "uv"
+    }
+    figures = [m["report"]["figures"]["log_z"]["value"] for m in (declared, free)]
+    assert figures[0] < figures[1]  # the same values, in more ways
+
+
 def test_grammar_choices_side_by_side(command: Any) -> None:
     status, out, _ = command("--json", "-", "--whitespace", "compact,flexible", "--budget", 60, "--samples", 60)
     assert status == 0
@@ -120,6 +150,16 @@ def test_tools(command: Any, tmp_path: Path) -> None:
     assert (status, err) == (0, "")
     (example,) = json.loads(out)["measurements"][0]["examples"]
     assert "".join(t["text"] for t in example["tokens"]).startswith('{"')
+
+
+def test_tools_in_a_wire_format(command: Any, tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": {"x": {"enum": [1]}}}}]))
+    source = ("--tools", tools, "--tool-format", "bare_json")
+    status, _, err = command("--property-order", "declared", source=source)
+    assert status == 2
+    assert "--tool-format only" in err
+    assert "needs --tools" in command("--tool-format", "bare_json")[2]
 
 
 @pytest.mark.parametrize(
