@@ -230,7 +230,7 @@ def switch_table(exact: Measured, sampled: Report) -> str:
         rows.append(
             [
                 label,
-                f"{_exact(exact.report.figures()[name]):.4f}",
+                f"{_exact(exact.report.figures()[name]):.4f}".replace("-", "−"),
                 point,
                 ends(estimate.low, estimate.high),
                 estimate.kind,

@@ -282,15 +282,7 @@ def budget(measured: Sequence[Measured]) -> Any:
 
 def _bands(axes: Any, measured: Sequence[Measured], ends: Any, limits: tuple[float, float] | None) -> bool:
     """Draw one panel. Returns whether an end is unbounded."""
-    finite = [x for m in measured for _, c in m.history for x in ends(c) if math.isfinite(x)]
-    late = [x for m in measured for _, c in m.history[len(m.history) // 2 :] for x in ends(c) if math.isfinite(x)]
-    if limits is None:
-        low, high = (min(late), max(late)) if late else (0.0, 1.0)
-        room = 0.35 * (high - low) or 0.5
-        limits = (max(min(finite), low - room), min(max(finite), high + room)) if finite else (0.0, 1.0)
-        room = 0.06 * (limits[1] - limits[0]) or 0.1
-        limits = (limits[0] - room, limits[1] + room)
-    low, high = limits
+    low, high = limits if limits is not None else _window(measured, ends)
     unbounded = False
     for i, m in enumerate(measured):
         colour = SERIES[i % len(SERIES)]
@@ -315,7 +307,20 @@ def _bands(axes: Any, measured: Sequence[Measured], ends: Any, limits: tuple[flo
         if math.isfinite(last[0]) and math.isfinite(last[1]) and last[1] - last[0] < 0.01 * (high - low):
             axes.plot([passes[-1]], [0.5 * (last[0] + last[1])], "o", color=colour, markersize=6, zorder=6)
     axes.set_ylim(low, high)
+    axes.ticklabel_format(axis="y", useOffset=False)
     return unbounded
+
+
+def _window(measured: Sequence[Measured], ends: Any) -> tuple[float, float]:
+    """A range around the last intervals, wide enough to see them close, not so wide that nothing is seen."""
+    last = [x for m in measured for x in ends(m.history[-1][1]) if math.isfinite(x)]
+    ever = [x for m in measured for _, c in m.history for x in ends(c) if math.isfinite(x)]
+    if not last:
+        return 0.0, 1.0
+    room = 0.35 * max(1.0, *map(abs, last))
+    low, high = max(min(last) - room, min(ever)), min(max(last) + room, max(ever))
+    edge = 0.08 * ((high - low) or 1.0)
+    return low - edge, high + edge
 
 
 def _clipped(x: float, low: float, high: float) -> float:
