@@ -178,7 +178,7 @@ def sampler_laws(real: Real, draws: int = 4000) -> dict[str, tuple[Law, float]]:
     return found
 
 
-def reasoning(real: Real, samples: int = 60, max_tokens: int = 64) -> dict[str, Measured]:
+def reasoning(real: Real, samples: int = 50, max_tokens: int = 64) -> dict[str, Measured]:
     """The same question with the reasoning forced into a JSON string, and with a short answer only."""
     import constrain
 
@@ -186,7 +186,7 @@ def reasoning(real: Real, samples: int = 60, max_tokens: int = 64) -> dict[str, 
     answer = {"minutes": {"type": "integer", "minimum": 0, "maximum": 999}}
     found = {}
     for name, properties in (
-        ("reasoning in a JSON string", {"reasoning": {"type": "string", "maxLength": 160}, **answer}),
+        ("reasoning in a JSON string", {"reasoning": {"type": "string", "maxLength": 100}, **answer}),
         ("the answer only", answer),
     ):
         schema = {
@@ -197,7 +197,7 @@ def reasoning(real: Real, samples: int = 60, max_tokens: int = 64) -> dict[str, 
         }
         compiled = constrain.json_schema(schema).compile(real.vocabulary)
         found[name] = measure(
-            name, model, compiled, "sampling", budget=100, samples=samples, max_tokens=max_tokens, batch_size=64
+            name, model, compiled, "sampling", budget=64, samples=samples, max_tokens=max_tokens, batch_size=64
         )
     return found
 
