@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from constrain.cli.console import errors, one_line, results
+from constrain.cli.console import errors, results
 from constrain.errors import ConstrainError, InvalidSchemaError
 
 FORMAT = 1
@@ -120,8 +121,12 @@ def distortion(
             json_to=json_to, html_to=html_to, plots_to=plots_to, plot_format=plot_format, baseline=baseline,
             tolerance=tolerance,
         )  # fmt: skip
-    except (ConstrainError, OSError, ValueError) as error:
-        errors().print(f"constrain: {one_line(str(error))}", style="red", soft_wrap=True, highlight=False, markup=False)
+    except Exception as error:  # status 1 is a verdict, so nothing else may end with it
+        if os.environ.get("CONSTRAIN_DEBUG", "") not in ("", "0"):
+            raise
+        from constrain.cli.app import describe
+
+        errors().print(f"constrain: {describe(error)}", style="red", soft_wrap=True, highlight=False, markup=False)
         raise typer.Exit(2) from None
     raise typer.Exit(status)
 

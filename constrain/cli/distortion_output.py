@@ -152,13 +152,11 @@ def _table(measured: Sequence[Measured]) -> Table:
         table.add_column(m.name if len(measured) > 1 else "", justify="right", overflow="fold")
     if len(measured) == 1:
         table.add_column("", style="dim", overflow="fold")
-    for name, label, meaning in wording.ROWS:
+    for name, label, meaning in wording.rows([m.report for m in measured]):
         estimates = [m.report.figures()[name] for m in measured]
-        if name in ("dead_mass", "truncated_mass") and all(e.high == 0.0 for e in estimates):
-            continue
         cells = [Text(wording.estimate_text(e), "bold" if name == "kl_masked_to_exact" else "") for e in estimates]
         table.add_row(label, *cells, *([meaning] if len(measured) == 1 else []))
-    if len(measured) > 1:
+    if len(measured) > 1 and measured[0].report.method != "two_sided":
         first = measured[0]
         changed = [
             wording.difference(first.report.kl_masked_to_exact, m.report.kl_masked_to_exact) for m in measured[1:]

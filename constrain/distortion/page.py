@@ -69,6 +69,8 @@ def _tiles(m: Measured) -> str:
     )
     tiles = []
     for label, estimate, unit, kind in chosen:
+        if estimate.refused.startswith("not measured"):
+            continue
         value = estimate.value
         shown = wording.ends(estimate.low, estimate.high) if value is None else wording.number(value)
         if value is None and estimate.high == math.inf:
@@ -104,7 +106,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1, l
 def _compared(measured: Sequence[Measured]) -> str:
     first = measured[0]
     rows = []
-    for name, label, _ in wording.ROWS[:7]:
+    for name, label, _ in wording.rows([m.report for m in measured]):
         row = [label]
         for m in measured:
             row.append(wording.estimate_text(m.report.figures()[name], kind=False))
@@ -227,7 +229,7 @@ def _own_ids(svg: str, name: str) -> str:
 def _figures(m: Measured, named: bool) -> str:
     report = m.report
     figures = report.figures()
-    rows = [[label, wording.estimate_text(figures[name]), meaning] for name, label, meaning in wording.ROWS]
+    rows = [[label, wording.estimate_text(figures[name]), meaning] for name, label, meaning in wording.rows([report])]
     rows += [[name, wording.estimate_text(e), ""] for name, e in report.extra.items()]
     title = f"Figures: {m.name}" if named else "Figures"
     out = [f"<section><h2>{escape(title)}</h2>", _table(["", "", "meaning"], rows, last=True)]

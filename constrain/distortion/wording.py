@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from constrain.distortion.estimate import Estimate
 from constrain.distortion.localisation import Contribution, grouped, json_location
+from constrain.distortion.report import Report
 from constrain.distortion.study import Measured, StepCost, values_distance
 
 NOT_QUALITY = (
@@ -77,9 +78,27 @@ def estimate_text(estimate: Estimate, *, kind: bool = True) -> str:
     return f"{shown} {KINDS[estimate.kind]}" if kind else shown
 
 
+def rows(reports: Sequence[Report]) -> list[tuple[str, str, str]]:
+    """The rows of `ROWS` that some report has something about."""
+
+    def told(name: str) -> bool:
+        estimates = [r.figures()[name] for r in reports]
+        if name in ("dead_mass", "truncated_mass") and all(e.high == 0.0 for e in estimates):
+            return False
+        return any(not e.refused.startswith("not measured") for e in estimates)
+
+    return [row for row in ROWS if told(row[0])]
+
+
 def headline(measured: Measured) -> str:
     """One line: what a reader should know first."""
     report = measured.report
+    if report.method == "two_sided":
+        gap = report.extra["gap between the two sides"].value or 0.0
+        found = (
+            f"{len(report.witnesses):,} valid sequences that the mask refuses" if report.witnesses else "no proof of it"
+        )
+        return f"log Z {estimate_text(report.log_z)}; support that the mask misses: gap {number(gap)} nats, {found}"
     parts = [
         f"distortion {estimate_text(report.kl_masked_to_exact)}",
         f"unavoidable price {estimate_text(report.unavoidable)}",
@@ -94,6 +113,8 @@ def verdict(measured: Measured) -> str:
     """What the distortion means for samples, in a sentence; "" where it is not known well enough."""
     kl = measured.report.kl_masked_to_exact
     tv = measured.report.tv
+    if measured.report.method == "two_sided":
+        return ""
     if kl.high < 0.05:
         return "Masked samples follow the model given validity closely: there is next to nothing to correct."
     if tv.low > 0.5 or kl.low > 1.0:
@@ -108,8 +129,8 @@ def verdict(measured: Measured) -> str:
 
 def places(contributions: Sequence[Contribution], most: int = 8) -> list[tuple[str, float, float]]:
     """Where in a JSON text distortion arises: (pointer, distortion, mass taken away), the largest first."""
-    rows = grouped(contributions, json_location)
-    found = [(name or "(start or end of the text)", d, t) for name, (d, t) in rows.items() if d > 1e-9 or t > 1e-9]
+    sums = grouped(contributions, json_location)
+    found = [(name or "(start or end of the text)", d, t) for name, (d, t) in sums.items() if d > 1e-9 or t > 1e-9]
     return found[:most]
 
 

@@ -143,6 +143,33 @@ def test_sampling_and_a_trie(command: Any) -> None:
     assert json.loads(out)["measurements"][0]["report"]["model"].endswith("after TemperatureLogitsWarper")
 
 
+def test_both_sides(command: Any, tmp_path: Path) -> None:
+    schema = tmp_path / "short.json"
+    schema.write_text('{"enum": [1, 2]}')
+    html = tmp_path / "report.html"
+    status, out, err = command(
+        "--method", "two_sided", "--samples", 60, "--max-new-tokens", 2, "--html", html, *COMPACT,
+        source=("--schema", schema),
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    assert out.startswith("log Z ")
+    assert "no proof of it" in out
+    assert "what samples miss" not in out
+    assert "<h1>" in html.read_text()
+
+
+def test_whatever_goes_wrong_is_no_verdict(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from constrain.distortion import study
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(study, "measure", broken)
+    status, out, err = command(*COMPACT)
+    assert (status, out) == (2, "")
+    assert "out of memory" in err
+
+
 def test_tools(command: Any, tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": {"x": {"enum": [1]}}}}]))
