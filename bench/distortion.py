@@ -395,6 +395,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = [name for name in PARTS if not options.only or name in options.only.split(",")]
     if not chosen:
         parser.error(f"--only takes {', '.join(PARTS)}")
+    if not options.document.is_file():
+        parser.error(
+            f"there is no page {options.document}; name one with --document (in a checkout: docs/distortion.md)"
+        )
     folder = options.document.parent / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     real = Real() if chosen != ["letters"] else None

@@ -82,8 +82,13 @@ def test_writing_one_part_leaves_the_rest(tmp_path: Path, capsys: pytest.Capture
     assert (tmp_path / "figures" / "letters.svg").exists()
     with pytest.raises(ValueError, match="no place for 'switch'"):
         distortion.replaced(text, {"switch": ""})
-    with pytest.raises(SystemExit):
-        distortion.main(["--only", "nothing"])
+    for arguments, what in (
+        (["--only", "nothing"], "--only takes"),
+        (["--document", "nowhere.md"], "no page nowhere.md"),
+    ):
+        with pytest.raises(SystemExit):
+            distortion.main(arguments)
+        assert what in capsys.readouterr().err
 
 
 def test_tables_of_samplers() -> None:

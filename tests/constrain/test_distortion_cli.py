@@ -182,11 +182,17 @@ def test_tools(command: Any, tmp_path: Path) -> None:
 def test_tools_in_a_wire_format(command: Any, tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": {"x": {"enum": [1]}}}}]))
-    source = ("--tools", tools, "--tool-format", "bare_json")
+    source = ("--tools", tools, "--tool-format", "plain_json")
+    status, out, err = command("--json", "-", "--method", "trie", "--budget", 50, *COMPACT, source=source)
+    assert (status, err) == (0, "")
+    (example,) = json.loads(out)["measurements"][0]["examples"]
+    call = json.loads("".join(t["text"] for t in example["tokens"]).removesuffix("<end>"))
+    assert call["name"] == "f"
+    assert call["arguments"] in ({}, {"x": 1})
     status, _, err = command("--property-order", "declared", source=source)
     assert status == 2
     assert "--tool-format only" in err
-    assert "needs --tools" in command("--tool-format", "bare_json")[2]
+    assert "needs --tools" in command("--tool-format", "plain_json")[2]
 
 
 @pytest.mark.parametrize(
