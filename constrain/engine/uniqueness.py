@@ -82,6 +82,7 @@ class Uniqueness:
         self._distances: dict[int, int] = {}
         self._finish: dict[tuple[int, int, int, tuple[int, ...]], bool] = {}
         self._endless: dict[Variable, bool] = {}
+        self._planned: dict[tuple[int, tuple[tuple[int, int], ...], frozenset[int]], int] = {}
         self._items: dict[tuple[Variable, int], frozenset[int] | None] = {}
         self._crossing = _crossing_of(automaton.terminals)
 
@@ -316,13 +317,51 @@ class Uniqueness:
             for v, i in ways
             if isinstance(b := shape.branches[i], ArrayBranch)
             and b.tracked
+            and not b.repeats
             and b.items is not None
             and not self._can_finish(shape, i, len(level.items) + 1, level.items)
         ]
-        if not dropped:
-            return twin
-        slot = self._shapes.slot_without(frame[1], dropped)
+        slot = self._plan(frame[1], level, dropped)
+        if slot is None:
+            if not dropped:
+                return twin
+            slot = self._shapes.slot_without(frame[1], dropped)
         return self._new_position(self._new_frame(frame[0], slot, *frame[2:]), mode) if slot else 0
+
+    def _plan(self, number: int, level: Level, dropped: list[tuple[int, int]]) -> int | None:
+        """The slot in which an array whose places may run out gets to two equal items; None where it does in any.
+
+        It is without the ways in `dropped`, and 0 where no way is left.
+        """
+        owner, vset, ways = self._shapes.slots[number]
+        shape, live = self._shapes.sets[owner]
+        count = len(level.items)
+        plans = [
+            b
+            for i in live
+            if isinstance(b := shape.branches[i], ArrayBranch)
+            and b.repetition is not None
+            and not b.repetition.is_free(b.state, count)
+        ]
+        if not plans:
+            return None
+        key = (number, tuple(dropped), frozenset(level.items))
+        found = self._planned.get(key)
+        if found is None:
+            variables = self._shapes.vsets[vset]
+            parts = [
+                (i, variables[v])
+                for v, i in ways
+                if (v, i) not in dropped
+                and not (isinstance(b := shape.branches[i], ArrayBranch) and b.repetition in [p.repetition for p in plans])
+            ]
+            used = [self.values.value(n) for n in sorted(set(level.items))]
+            for b in plans:
+                assert b.repetition is not None
+                for way in b.repetition.ways(b.state, count, used):
+                    parts.append((self._shapes.after_way(shape, b, way), way.part))
+            found = self._planned[key] = self._shapes.slot_with(owner, parts)
+        return found
 
     def _can_finish(self, shape: Shape, index: int, count: int, used: tuple[int, ...]) -> bool:
         """Whether an array branch can end after `count` items with the values `used`."""
@@ -534,7 +573,7 @@ class Uniqueness:
         if isinstance(branch, ArrayBranch):
             a = branch.alternative
             if branch.items is not None or branch.repeats:
-                return branch.repeats
+                return branch.repeats and branch.items is None
             position = frame[2]
             if not branch.tracked and branch.longest >= 1 << 60:
                 return True

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, cast
 
-from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.dual import Atom
@@ -207,6 +206,10 @@ class NormalForm:
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
         return self._expansion.closure(self._expansion.literal(value))
+
+    def listed(self, values: Iterable[object]) -> Variable:
+        """The variable that has these values, at least one, and no others."""
+        return self._expansion.closure(self._expansion.listed(list(values)))
 
     def pointer(self, variable: Variable) -> str:
         """The JSON pointer of a subschema of the variable, for messages."""
@@ -488,12 +491,6 @@ class NormalForm:
         unique = unique and (bounds.high is None or bounds.high > 1)
         if repeated and unique:
             return []
-        if repeated and (items is None or bounds.high is not None or contains):
-            raise UnsupportedSchemaError(
-                self.pointer(frozenset(conjunction.members)),
-                "uniqueItems",
-                "cannot be enforced under a negation where the number of items is limited or items are counted",
-            )
         return [ArrayAlternative(tuple(prefix), items, bounds.low, bounds.high, tuple(contains), unique, repeated)]
 
     def _contains(self, index: int, low: int, high: int | None) -> Contains:
