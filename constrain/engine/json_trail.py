@@ -98,6 +98,23 @@ class Values:
             found = self._python[number] = self._make_value(*self.parts[number])
         return found
 
+    def plain_text(self, number: int) -> bytes:
+        """The value's text, as plain as can be; of a container only how it begins."""
+        kind, content = self.parts[number]
+        if kind == "string":
+            return b'"' + content + b'"'  # type: ignore[operator]
+        if kind == "constant":
+            return content  # type: ignore[return-value]
+        if kind != "number":
+            return b"[" if kind == "array" else b"{"
+        negative, digits, power = content  # type: ignore[misc]
+        if power >= 0:
+            text = digits + "0" * power if digits else "0"
+        else:
+            digits = digits.rjust(1 - power, "0")
+            text = f"{digits[:power]}.{digits[power:]}"
+        return (b"-" if negative else b"") + text.encode()
+
     def _make_value(self, kind: str, content: Any) -> object:
         if kind == "string":
             return content.decode("utf-8", "surrogatepass")
