@@ -60,6 +60,7 @@ def _check_completeness(grammar: Grammar, terminals: Terminals) -> None:
             raise VocabularyError("completeness", f"no token is just one of {missing.decode()!r}, which JSON needs")
 
 
+_MAX_LISTS = 1_000  # lists of written values in a normal form that is kept
 _SHORT_LIMITS = 33  # numbers of code points left for which the rows of free text are made ahead
 
 
@@ -78,12 +79,16 @@ class CompiledGrammar:
         self.vocabulary = vocabulary
         self.cache_bytes = cache_bytes
         self._lock = threading.RLock()
-        self._forms, self._inhabitation = grammar._normal_form()
         self._terminals = terminals_of(vocabulary)
         _check_completeness(grammar, self._terminals)
-        if self._terminals.spelling != self._inhabitation.spelling:
-            self._inhabitation = Inhabitation(self._forms, self._terminals.spelling)
+        self._forms, self._inhabitation = self._new_forms()
         self._automaton = self._new_automaton()
+
+    def _new_forms(self) -> tuple[NormalForm, Inhabitation]:
+        forms, inhabitation = self.grammar._normal_form()
+        if self._terminals.spelling != inhabitation.spelling:
+            inhabitation = Inhabitation(forms, self._terminals.spelling)
+        return forms, inhabitation
 
     def _new_automaton(self) -> Automaton:
         return Automaton(
@@ -114,6 +119,8 @@ class CompiledGrammar:
     def clear_cache(self) -> None:
         """Drop everything that can be computed again. Matchers stay valid and resume where they are."""
         with self._lock:
+            if self._forms.lists > _MAX_LISTS:  # it grows with the values that were written
+                self._forms, self._inhabitation = self._new_forms()
             self._automaton = self._new_automaton()
 
     def _trim(self) -> None:

@@ -13,8 +13,11 @@ from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.number import spelling_narrowings
 
 
-def narrowings(document: SchemaDocument, whitespace: bool) -> tuple[Narrowing, ...]:
-    """All narrowings of a schema's grammar; those without a keyword hold everywhere."""
+def narrowings(document: SchemaDocument, whitespace: bool, has_repeated: bool) -> tuple[Narrowing, ...]:
+    """All narrowings of a schema's grammar; those without a keyword hold everywhere.
+
+    `has_repeated` tells whether two items of some array may have to be equal.
+    """
     allowed = (
         "a run of whitespace is one blank, or a line break and at most eight blanks or tabs per level"
         if whitespace
@@ -31,6 +34,9 @@ def narrowings(document: SchemaDocument, whitespace: bool) -> tuple[Narrowing, .
         if any(_holds_number(v) for v in subschema.values or () if isinstance(v, list | dict)):
             reason = "numbers inside an array or object that is given as a whole are written as plain decimals"
             out.append(Narrowing(subschema.pointer, "enum", reason))
+        if subschema.unique_items and has_repeated:
+            reason = "an item that must equal an earlier one, for want of other places, is written with plain decimals"
+            out.append(Narrowing(subschema.pointer, "uniqueItems", reason))
         if subschema.format is not None:
             out += [Narrowing(subschema.pointer, "format", r) for r in NARROWINGS.get(subschema.format, ())]
         if subschema.types & ir.NUMBER:

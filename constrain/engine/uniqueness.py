@@ -91,7 +91,8 @@ class Uniqueness:
     def nbytes(self) -> int:
         """Bytes in use, roughly."""
         words = self._a.terminals.words
-        return 4 * words * len(self._rows) + 400 * len(self._steps) + 600 * len(self.states) + 400 * len(self._viable)
+        plans = 4000 * len(self._planned)
+        return plans + 4 * words * len(self._rows) + 400 * len(self._steps) + 600 * len(self.states) + 400 * len(self._viable)
 
     # ---- records of the automaton ------------------------------------------------------------------------------------
 

@@ -185,6 +185,7 @@ class NormalForm:
         self._expansion = Expansion(self._subschemas)
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
+        self.lists = 0  # how many variables were made for values that texts had
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
@@ -209,6 +210,7 @@ class NormalForm:
 
     def listed(self, values: Iterable[object]) -> Variable:
         """The variable that has these values, at least one, and no others."""
+        self.lists += 1
         return self._expansion.closure(self._expansion.listed(list(values)))
 
     def pointer(self, variable: Variable) -> str:
