@@ -26,7 +26,6 @@ from constrain.grammars.json_schema.demands import (
     after_member,
     cheapest,
     value_in_plan,
-    without_implied,
 )
 from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State, is_tracked
@@ -156,7 +155,9 @@ class Shapes:
         self.repeats = False  # whether an array was met of which two items must be equal
         self.demands_several = forms.demands_several_that_differ()
         self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
-        self._planned: dict[tuple[int, frozenset[tuple[int, Variable]]], int] = {}  # slots with the ways of a repetition
+        self._planned: dict[
+            tuple[int, frozenset[tuple[int, Variable]]], int
+        ] = {}  # slots with the ways of a repetition
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
@@ -392,8 +393,14 @@ class Shapes:
         def served_by(variable: Variable) -> Served:
             return frozenset(k for value, clauses in by_value.items() if value <= variable for k in clauses)
 
+        known: dict[frozenset[Variable], bool] = {}
+
         def is_live(values: Iterable[Variable]) -> bool:
-            return self._read_is_live(shape, branch, which, served_by(part.union(*values)))
+            key = frozenset(values)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._read_is_live(shape, branch, which, served_by(part.union(*key)))
+            return found
 
         least: list[frozenset[Variable]] = []
         if not is_live(forced):
@@ -443,7 +450,6 @@ class Shapes:
             clauses = after_member(branch.clauses, shape.names[which - 1], served)
         if clauses is None:
             return None
-        clauses = without_implied(clauses)
         if not clauses or branch.seen is None:
             return clauses, None, 0
         bit = 0 if which & FREE_BIT else 1 << which - 1
@@ -533,9 +539,11 @@ class Shapes:
         a = branch.alternative
         if branch.repetition is not None:
             # Beyond the first item the ways depend on what was written: `uniqueness` puts them in the place of these.
-            ways = branch.repetition.ways(branch.state, 0, ()) if position == 0 else [
-                Way(False, to, part) for to, part in branch.repetition.moves(branch.state, position)
-            ]
+            ways = (
+                branch.repetition.ways(branch.state, 0, ())
+                if position == 0
+                else [Way(False, to, part) for to, part in branch.repetition.moves(branch.state, position)]
+            )
             return [(self.after_way(shape, branch, way), way.part) for way in ways]
         if branch.items is None:
             part = a.prefix[position] if position < len(a.prefix) else a.items

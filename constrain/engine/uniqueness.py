@@ -92,7 +92,13 @@ class Uniqueness:
         """Bytes in use, roughly."""
         words = self._a.terminals.words
         plans = 4000 * len(self._planned)
-        return plans + 4 * words * len(self._rows) + 400 * len(self._steps) + 600 * len(self.states) + 400 * len(self._viable)
+        return (
+            plans
+            + 4 * words * len(self._rows)
+            + 400 * len(self._steps)
+            + 600 * len(self.states)
+            + 400 * len(self._viable)
+        )
 
     # ---- records of the automaton ------------------------------------------------------------------------------------
 
@@ -355,7 +361,9 @@ class Uniqueness:
                 (i, variables[v])
                 for v, i in ways
                 if (v, i) not in dropped
-                and not (isinstance(b := shape.branches[i], ArrayBranch) and b.repetition in [p.repetition for p in plans])
+                and not (
+                    isinstance(b := shape.branches[i], ArrayBranch) and b.repetition in [p.repetition for p in plans]
+                )
             ]
             used = [self.values.value(n) for n in sorted(set(level.items))]
             for b in plans:
@@ -878,9 +886,13 @@ class _Crossing:
         self._offsets = memoryview(fixed[m.TOKEN_OFF])
         self._data = fixed[m.TOKEN_BYTES].tobytes()
         self._words = words
-        count = len(self._offsets) - 1
-        comma = [t for t in range(count) if 0x2C in self.text(t)]
-        bracket = [t for t in range(count) if 0x5B in self.text(t)]
+        offsets = fixed[m.TOKEN_OFF]
+
+        def with_byte(byte: int) -> list[int]:
+            places = np.flatnonzero(fixed[m.TOKEN_BYTES] == byte)
+            return np.unique(np.searchsorted(offsets, places, side="right") - 1).tolist()  # type: ignore[no-any-return]
+
+        comma, bracket = with_byte(0x2C), with_byte(0x5B)
         self.commas = (self._as_row(comma), self._as_row(t for t in comma if _follows(self.text(t), b",", quoted=True)))
         self.further = tuple(
             self._as_row(t for t in comma if _follows(self.text(t), b",", quoted=quoted, more=True))

@@ -1,17 +1,17 @@
 """Arrays of which two items must be equal (`uniqueItems` under a negation).
 
-With no limit on their length such arrays can always go on to an item that equals an earlier one, so nothing restricts an
-item. Elsewhere the places may run out: where there are few of them, where items are counted (`contains`), or where what
-one place admits no other one does. Then the pair is planned for. An item may be read
+With no limit on their length such arrays can always go on to an item that equals an earlier one, so nothing restricts
+an item. Elsewhere the places may run out: where there are few of them, where items are counted (`contains`), or where
+what one place admits no other one does. Then the pair is planned for. An item may be read
 
 - as any value of its place, while some later pair of places can still share a value, or a later place admits a value
   that was written;
 - as the first of a pair: a value of its place that a later one admits too;
 - as the second: a value that was written.
 
-These ways side by side are exact, and none leads to where the array cannot end. All that a plan needs to know of a later
-place is what it admits, so plans are paths through the states of `Items`: an unfinished one holds the variable of the
-first item of its pair.
+These ways side by side are exact, and none leads to where the array cannot end. All that a plan needs to know of a
+later place is what it admits, so plans are paths through the states of `Items`: an unfinished one holds the variable of
+the first item of its pair.
 """
 
 from __future__ import annotations

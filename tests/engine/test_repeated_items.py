@@ -141,7 +141,7 @@ WALKED: dict[str, Any] = {
         "maxItems": 4,
         **REPEATED,
     },
-    "more places than values": {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 5, **REPEATED},
+    "few values": {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 5, **REPEATED},
     "objects": {
         "type": "array",
         "items": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
@@ -149,7 +149,10 @@ WALKED: dict[str, Any] = {
         **REPEATED,
     },
     "a place without a value ahead": {"type": "array", "prefixItems": [{}, {}, False], **REPEATED},
-    "either differ or few": {"type": "array", "oneOf": [{"uniqueItems": True}, {"maxItems": 2}, {"contains": {"const": 1}}]},
+    "either differ or few": {
+        "type": "array",
+        "oneOf": [{"uniqueItems": True}, {"maxItems": 2}, {"contains": {"const": 1}}],
+    },
     "members": {
         "type": "object",
         "additionalProperties": {"type": "array", "items": {"type": "number"}, "maxItems": 3, **REPEATED},
@@ -180,7 +183,7 @@ def test_masks_walks_and_endings(name: str) -> None:
     judges = validators(schema)
     for _ in range(60 if FULL else 6):
         matcher, text = compiled.matcher(), b""
-        for _ in range(rng.choice([3, 8, 20])):
+        for _ in range(rng.choice([3, 8, 16])):
             mask = mask_of(matcher)
             assert mask.any(), text
             for token, data in enumerate(TOKENS):
@@ -202,3 +205,50 @@ def test_masks_walks_and_endings(name: str) -> None:
         value = json.loads(text + rest)
         exact = json.loads(text + rest, parse_float=Decimal) == json.loads(text + rest, parse_float=shortest)
         assert not exact or not finite(value) or all(judge(value) for judge in judges), (text, rest)
+
+
+def test_the_last_place_takes_only_what_was_written() -> None:
+    """Exactly the tokens that go on to a value that is there, in any spelling of its strings, and then the end."""
+    matcher = constrain.json_schema({"maxItems": 2, **REPEATED}).compile(small_vocabulary()).matcher()
+    assert matcher.accept_bytes(b'[{"a":["\\u0061",true],"b":null}')
+    for text in (b"]", b',"', b",1", b",[", b',{"a":["b"', b',{"a":["a",true]}', b',{"b":nul', b',{"c"'):
+        probe = matcher.fork()
+        assert probe.accept_bytes(text) == (text == b',{"b":nul'), text
+    assert matcher.min_tokens_to_end == len(b',{"a":["a",true],"b":null}]')
+    assert matcher.accept_bytes(b',{"b":null,"a":["a",\ntrue]}')
+    assert not matcher.fork().accept_bytes(b",")
+    assert matcher.accept_bytes(b"]")
+    assert matcher.is_accepting
+
+
+def test_a_deep_value_is_written_again() -> None:
+    deep = b"[" * 150 + b"]" * 150
+    matcher = constrain.json_schema({"type": "array", "maxItems": 2, **REPEATED}).compile(small_vocabulary()).matcher()
+    assert matcher.accept_bytes(b"[" + deep + b"," + deep[:-1])
+    assert matcher.accept_bytes(b"]]")
+    assert matcher.is_accepting
+
+
+def test_values_that_were_written_do_not_pile_up() -> None:
+    """What the normal form learned from texts goes with the cache, and nothing changes by that."""
+    compiled = constrain.json_schema({"maxItems": 3, **REPEATED}).compile(small_vocabulary(), cache_bytes=1)
+    for k in range(700):
+        matcher = compiled.matcher()
+        assert mask_of(matcher)[ord("[")]
+        assert matcher.accept_bytes(b'[%d,"%d",' % (k, k))
+        assert matcher.fork().accept_bytes(b'"%d"]' % k)
+        assert not matcher.accept_bytes(b'"%d"' % (k + 1))
+    assert compiled._forms.lists < 1100
+
+
+def test_what_is_left_out_and_what_is_too_much_is_named() -> None:
+    grammar = constrain.json_schema({"maxItems": 2, **REPEATED})
+    assert [n.pointer for n in grammar.narrowings if n.keyword == "uniqueItems"] == ["/not"]
+    many = {"prefixItems": [{"const": k} for k in range(300)], "items": False, **REPEATED}
+    with pytest.raises(constrain.ResourceLimitError) as caught:
+        constrain.json_schema({"type": "array", **many})
+    assert caught.value.keyword == "uniqueItems"
+    with pytest.raises(constrain.UnsatisfiableSchemaError):
+        constrain.json_schema(
+            {"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": False, **REPEATED}
+        )
