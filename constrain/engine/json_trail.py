@@ -13,7 +13,7 @@ import decimal
 import re
 from collections.abc import Callable, Hashable, Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from constrain.grammars.json_schema.values import identity
 
@@ -100,14 +100,14 @@ class Values:
 
     def plain_text(self, number: int) -> bytes:
         """The value's text, as plain as can be; of a container only how it begins."""
-        kind, content = self.parts[number]
+        kind, content = cast(tuple[str, Any], self.parts[number])
         if kind == "string":
-            return b'"' + content + b'"'  # type: ignore[operator]
+            return b'"' + cast(bytes, content) + b'"'
         if kind == "constant":
-            return content  # type: ignore[return-value]
+            return cast(bytes, content)
         if kind != "number":
             return b"[" if kind == "array" else b"{"
-        negative, digits, power = content  # type: ignore[misc]
+        negative, digits, power = cast(Decimal, content)
         if power >= 0:
             text = digits + "0" * power if digits else "0"
         else:

@@ -539,12 +539,12 @@ class Shapes:
         a = branch.alternative
         if branch.repetition is not None:
             # Beyond the first item the ways depend on what was written: `uniqueness` puts them in the place of these.
-            ways = (
+            plans = (
                 branch.repetition.ways(branch.state, 0, ())
                 if position == 0
-                else [Way(False, to, part) for to, part in branch.repetition.moves(branch.state, position)]
+                else branch.repetition.any_ways(branch.state, position)
             )
-            return [(self.after_way(shape, branch, way), way.part) for way in ways]
+            return [(self.after_way(shape, branch, plan), plan.part) for plan in plans]
         if branch.items is None:
             part = a.prefix[position] if position < len(a.prefix) else a.items
             assert part is not None
@@ -764,9 +764,8 @@ class Shapes:
                 branch = self._planned_branch(variable, a)
                 if branch is not None:
                     branches.append(branch)
-                    bound = _UNBOUNDED if a.maximum is not None else branch.items.bound + 1
-                    prefix = max(prefix, bound)
-                    bounds.append(bound)
+                    bounds.append(_UNBOUNDED if a.maximum is not None else Items(self._forms, a).bound + 1)
+                    prefix = max(prefix, bounds[-1])
                 continue
             if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)

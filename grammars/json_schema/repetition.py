@@ -182,6 +182,10 @@ class Repetition:
                 out[Way(True, to, part | self._forms.listed(again))] = None
         return list(out)
 
+    def any_ways(self, state: State, count: int) -> list[Way]:
+        """The ways to read the item at position `count` that do not complete the pair, whatever was written before."""
+        return [Way(False, to, part) for to, part in self.moves(state, count)]
+
     # ---- as a whole --------------------------------------------------------------------------------------------------
 
     def cost(self, cost: Callable[[Variable], float]) -> float:
