@@ -720,12 +720,25 @@ class Uniqueness:
                     crossing.clear_below(row, i)
                 elif self._call(accept_byte, self.twin(position), byte) != self.twin(to):
                     # The alternatives are others than the automaton knows, so what follows is another mask.
-                    depth = crossing.depth[i]
-                    tokens = crossing.below(row, i, everything=self._shapes.repeats)
-                    for token in tokens:
-                        crossing.mark(row, token, self.accept_bytes(to, crossing.text(token)[depth:]) >= 0)
+                    self._walk_anew(to, i, row)
                 elif self._is_interesting(self.state(to)):
                     self._walk(to, i, row)
+            i = crossing.end[i]
+
+    def _walk_anew(self, position: int, node: int, row: NDArray[np.int32]) -> None:
+        """Mark the tokens at a node of the trie, which leads to a position, and those below it that can follow."""
+        crossing = self._crossing
+        for token in crossing.at(node):
+            crossing.mark(row, token, True)
+        i, stop = node + 1, crossing.end[node]
+        while i < stop:
+            # Other tokens than the automaton's are possible only where two items are equal now.
+            if self._shapes.repeats or crossing.any_below(row, i):
+                to = self.accept_byte(position, crossing.byte[i])
+                if to < 0:
+                    crossing.clear_below(row, i)
+                else:
+                    self._walk_anew(to, i, row)
             i = crossing.end[i]
 
     def _next_bytes(self, state: State) -> set[int] | None:
@@ -879,7 +892,6 @@ class _Crossing:
     def __init__(self, fixed: dict[int, Any], words: int) -> None:
         nodes = fixed[m.T_NODE].reshape(-1, m.NODE_WIDTH)
         self.byte = memoryview(nodes[:, 0] & 0xFF)
-        self.depth = memoryview(nodes[:, 0] >> 8)
         self.end = memoryview(nodes[:, 1].copy())
         self._first = memoryview(nodes[:, 2].copy())
         self._ids = fixed[m.T_TID]
@@ -931,10 +943,14 @@ class _Crossing:
         bits = bits | 1 << (token & 31) if allowed else bits & ~(1 << (token & 31))
         row[token >> 5] = bits - (1 << 32) if bits >> 31 else bits
 
-    def below(self, row: NDArray[np.int32], node: int, *, everything: bool = False) -> list[int]:
-        """The marked tokens at and below a node, or all."""
+    def at(self, node: int) -> list[int]:
+        """The tokens at a node."""
+        return self._ids[self._first[node] : self._first[node + 1]].tolist()  # type: ignore[no-any-return]
+
+    def below(self, row: NDArray[np.int32], node: int) -> list[int]:
+        """The marked tokens at and below a node."""
         ids = self._ids[self._first[node] : self._first[self.end[node]]]
-        return (ids if everything else ids[(row[ids >> 5] >> (ids & 31)) & 1 != 0]).tolist()  # type: ignore[no-any-return]
+        return ids[(row[ids >> 5] >> (ids & 31)) & 1 != 0].tolist()  # type: ignore[no-any-return]
 
     def any_below(self, row: NDArray[np.int32], node: int) -> bool:
         """Whether a token at or below a node is marked."""
