@@ -341,7 +341,9 @@ class Scanners:
         count = 0
         for language, state, entries in parts:
             accepts = language.accepting(state)
-            lengths = self._length_set(language.lengths(state)) if counted else -1
+            # Where no bound asks for them, lengths need not be at hand.
+            bounded = any(e.low > 0 or e.high < _UNBOUNDED for e in entries)
+            lengths = self._length_set(language.lengths(state)) if bounded else -1
             for e in entries:
                 records += [int(accepts), e.low, e.high, lengths, self._outcome(1 << e.variable)]
                 count += 1
