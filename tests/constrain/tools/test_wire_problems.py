@@ -101,7 +101,7 @@ def test_a_bare_text_where_no_string_may_stand_is_a_wrong_argument():
             95,
             "JSON",
         ),
-        ("glm_4_7", f"<tool_call>clock{ZONE}A</arg_value>{ZONE}B</arg_value></tool_call>", 69, "twice"),
+        ("glm_4_7", f"<tool_call>clock{ZONE}A</arg_value>{ZONE}B</arg_value></tool_call>", 63, "twice"),
         ("gemma_4", '<|tool_call>call:clock{zone:"CET"}<tool_call|>', 28, "two"),
         ("gemma_4", '<|tool_call>call:clock{"zone":3}<tool_call|>', 23, "without quotes"),
         ("gemma_4", "<|tool_call>call:clock{zone:3,zone:4}<tool_call|>", 30, "twice"),
