@@ -9,7 +9,7 @@ A state is five integers: the stack (a frame number), the mode, and three regist
 | STRING | state of the string's automaton | escape | code points so far, where they are bounded |
 | LITERAL (one of a set of strings) | range of members still possible, and depth | escape | number of the first member |
 | ATOM (number, true, false, null) | state of the atom's automaton | - | characters so far |
-| RAW (text outside JSON: a regular language at the top, or what stands around JSON values) | its state | - | - |
+| RAW (text outside JSON: a language at the top, or what stands around JSON values) | its state | - | word being read |
 | END | - | - | - |
 
 In STRING, KEY and LITERAL the bits of register x from MARK_SHIFT on say how much of a text that strings must not hold
@@ -37,6 +37,7 @@ from .intern import (
     M_AFTER,
     M_CALL,
     M_CLASS,
+    M_COLLECTED,
     M_DROP,
     M_FREE,
     M_FRESH,
@@ -129,6 +130,7 @@ STATE_WIDTH = 12
 BOUNDARY, UNIVERSAL, COUNTED, HAS_NEXT, SIMPLE = 1, 2, 4, 8, 16
 EXACT = 32  # up to Q_LIMIT code points, and no further, the characters of the loop can follow
 CALL = 64  # a JSON value begins here
+COLLECT, DIFFER, COLLECTED = 128, 256, 512  # the byte belongs to a word; ends one that must differ; follows a word
 # Fields of an entry: one string alternative at one state.
 E_ACCEPT, E_MIN, E_MAX, E_LENGTHS, E_OUTCOME = range(5)
 ENTRY_WIDTH = 5
@@ -495,7 +497,7 @@ def can_continue(C: Any, stack: int, mode: int, q: int, n: int, digits: int, val
         words = view(C, WORDS)
         for i in range(words[found] if found else 0):
             # Where only few names are left, some of them in use, the escape is not offered: there is a plain spelling.
-            code = free_name_opens(C, stack, words[found + 1 + i], n & _24)
+            code = free_name_opens(C, stack, words[found + 1 + i], n & _24, (q & _20) < ((q >> 20) & _20))
             if code != 0:
                 return code
     return name_can_continue(C, view(C, FST)[fst + S_NAMES], q, stack, digits, value, high)
@@ -632,10 +634,11 @@ def key_opens(C: Any, frame: int, name: int) -> bool:
 
 
 @njit
-def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
+def free_name_opens(C: Any, frame: int, state: int, name: int, declared: bool) -> int:
     """Whether a free name of the object frame can be completed: 1, 0 or MISS.
 
-    `state` is where its scanner stands and `name` what has been read of it.
+    `state` is where its scanner stands and `name` what has been read of it; `declared` says whether a declared name
+    begins with it, too.
     """
     frames = view(C, FRAMES)
     base = frame * FRAME_WIDTH
@@ -650,7 +653,7 @@ def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
             if alts[at + A_OPEN] == OPEN_ALL:
                 return 1
             reach = lookup(C, M_REACH, at // ALT_WIDTH, state)
-            if reach == 2 and is_used_prefix(C, frames[base + F_FREE], name):
+            if reach == 2 and (declared or is_used_prefix(C, frames[base + F_FREE], name)):
                 reach = lookup(C, M_FRESH, frame, name)
             if reach != 0:
                 return MISS if reach < 0 else 1
@@ -818,7 +821,7 @@ def key_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
                 return FULL
             code = 1
             if view(C, FST)[fst + S_KEYS] != C[FREE_TEXT_STATE]:
-                code = free_name_opens(C, stack, state, name)
+                code = free_name_opens(C, stack, state, name, (q & _20) < ((q >> 20) & _20))
             if code == 1:
                 return emit(C, stack, KEY, q, 0, name | (state << 24) | (1 << 60))
             if code < 0:
@@ -1034,7 +1037,11 @@ def complete(C: Any, stack: int, outcome: int) -> int:
         if frames[base + F_COUNT] == 0:
             return emit(C, stack, END, 0, 0, 0)
         q = lookup(C, M_RETURN, frames[base + F_COUNT], outcome)
-        return emit(C, 0, RAW, q, 0, 0) if q > 0 else q
+        if q <= 0:
+            return q
+        words = frames[base + F_FREE]
+        outside = with_words(C, 0, words) if words != 0 else 0
+        return emit(C, outside, RAW, q, 0, 0) if outside >= 0 else FULL
     to = view(C, SLOT)[slot * SLOT_WIDTH + L_NEXT] if outcome == 1 else -1
     if to < 0:
         to = lookup(C, M_NEXT, slot, outcome)
@@ -1210,19 +1217,53 @@ def marked_byte(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int
 
 
 @njit
-def raw_byte(C: Any, stack: int, q: int, byte: int) -> int:
-    """A byte of text outside JSON."""
+def raw_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
+    """A byte of text outside JSON. The frame holds the words that must differ, as an object's does its free names."""
     to = successor(C, q, byte)
     if to <= 0:
         return to
-    if view(C, STATE)[to * STATE_WIDTH + Q_FLAGS] & CALL == 0:
+    flags = view(C, STATE)[to * STATE_WIDTH + Q_FLAGS]
+    if flags & (CALL | COLLECT | COLLECTED) == 0:
         return emit(C, stack, RAW, to, 0, 0)
-    position = lookup(C, M_CALL, to, 0)
-    if position < 0:
-        return position
+    frames = view(C, FRAMES)
+    words = frames[stack * FRAME_WIDTH + F_FREE]
+    if flags & COLLECT:
+        word = add_byte(C, n, byte)
+        if word < 0:
+            return FULL
+        if flags & DIFFER == 0:
+            return emit(C, stack, RAW, to, 0, word)
+        if free_contains(C, words, word):
+            return DEAD
+        words = free_add(C, words, word)
+        if words < 0:
+            return FULL
+        stack = with_words(C, stack, words)
+        return emit(C, stack, RAW, to, 0, 0) if stack >= 0 else FULL
+    if flags & COLLECTED:
+        position = lookup(C, M_COLLECTED, to, n) - 1
+        if position < 0:
+            return DEAD if position == -1 else MISS
+    else:
+        position = lookup(C, M_CALL, to, 0)
+        if position < 0:
+            return position
     records = view(C, POS)
     at = position * POS_WIDTH
-    return emit(C, records[at + P_STACK], records[at + P_MODE], records[at + P_Q], records[at + P_X], records[at + P_N])
+    frame = records[at + P_STACK]
+    if words != 0:
+        frame = with_words(C, frame, words)
+        if frame < 0:
+            return FULL
+    return emit(C, frame, records[at + P_MODE], records[at + P_Q], records[at + P_X], records[at + P_N])
+
+
+@njit
+def with_words(C: Any, frame: int, words: int) -> int:
+    """An outermost frame that holds other words; -1 when the table is full."""
+    frames = view(C, FRAMES)
+    base = frame * FRAME_WIDTH
+    return intern_frame(C, -1, frames[base + F_STATE], frames[base + F_COUNT], 0, words, 0)
 
 
 @njit
@@ -1248,10 +1289,11 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
         mode = C[OUT + 1]
         q = C[OUT + 2]
         x = 0
+        n = 0
     if mode == END:
         return DEAD
     if mode == RAW:
-        return raw_byte(C, stack, q, byte)
+        return raw_byte(C, stack, q, n, byte)
     if is_whitespace(byte):
         to = whitespace(C, stack, mode, x, byte)
         return emit(C, stack, mode, q, to, n) if to >= 0 else DEAD

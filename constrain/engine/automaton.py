@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from constrain.engine.distance import distance
 from constrain.engine.escapes import intersection, long_escapes
+from constrain.engine.scanners import PYTHON_WORDS
 from constrain.engine.shapes import ObjectBranch, Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
@@ -67,10 +68,12 @@ class Automaton:
         *,
         raw: Language | None = None,
         around: Around | None = None,
+        python_words: bool = False,
         style: TextStyle = _DEFAULT_STYLE,
         row_bytes: int = 64 << 20,
     ) -> None:
-        """`raw` is a language in place of JSON, `around` what stands around JSON values."""
+        """`raw` is a language in place of JSON, `around` what stands around JSON values; `python_words` says that
+        these have None, True and False for null, true and false."""
         self.terminals = terminals
         self.store = Store()
         self.C = self.store.array
@@ -90,7 +93,9 @@ class Automaton:
         self.C[m.ARGUMENT_DEPTH] = -1
         self.around = around
         if around is not None:
-            self.start = around.begin(self)
+            if python_words:
+                self.shapes.scanners.words = PYTHON_WORDS
+            self.start = around.begin(self, python_words=python_words)
         elif raw is None:
             begun = int(style.whitespace == "spaced")  # no blank comes before the value
             self.start = new_position(self.address, root, VALUE, 0, begun, 0)
@@ -165,8 +170,10 @@ class Automaton:
         """Whether the document is complete at a position."""
         return position < TRACKED and bool(position_may_end(self.address, position))
 
-    def distance(self, position: int) -> int:
+    def distance(self, position: int, *, stretched: bool = True) -> int:
         """Bytes of a short completion from a position that is not complete."""
+        if stretched and self.around is not None and self.around.mode(position) != RAW:
+            return int(self.around.distance(position))
         if not self.shapes.tracks and not self.shapes.demands_several:
             return distance(self, position)
         if self._unique is None:
@@ -222,9 +229,9 @@ class Automaton:
             value = shapes.view(a, b)
         elif kind == intern.M_TABLE:
             value = self.terminals.table(store, a, b)
-        elif kind in (intern.M_CALL, intern.M_RETURN, intern.M_AFTER, intern.M_MARKED):
+        elif kind in (intern.M_CALL, intern.M_RETURN, intern.M_AFTER, intern.M_MARKED, intern.M_COLLECTED):
             assert self.around is not None
-            value = self.around.supply(self, kind, a, b)
+            value = self.around.supply(kind, a, b)
         elif kind == intern.M_LIMITED:
             value = max(0, self.terminals.limited_loop_row(store, a, b) + 1)
         else:

@@ -100,12 +100,12 @@ class _Measure:
         """
         above = self.rest(frame.parent)[branch.variable]
         if isinstance(branch, ArrayBranch):
+            if branch.repeats:  # other alternatives are nearer: this one may not end yet
+                above += _NOT_YET
             if branch.items is not None:
                 rest = branch.items.finish(branch.state, frame.count, self._shortest, self._gap)
                 return rest - (0 if after_value or not rest else self._comma) + 1 + above
             parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
-            if branch.repeats:  # other alternatives are nearer: this one may not end yet
-                above += _NOT_YET
         else:
             total = self._missing(frame, shape, branch, key)
             return total - (0 if after_value or not total else self._comma) + 1 + above

@@ -69,7 +69,7 @@ class Grammar:
         """Spellings that are never written, by place."""
         from constrain.engine.narrowings import narrowings
 
-        return () if self._pattern is not None else narrowings(self._document, self._style)
+        return () if self._pattern is not None else narrowings(self._document, self._style, self._has_repeated)
 
     def compile(self, vocabulary: Vocabulary, *, cache_bytes: int = DEFAULT_CACHE_BYTES) -> CompiledGrammar:
         """Bind the grammar to a vocabulary.

@@ -20,8 +20,11 @@ _WHITESPACE = {
 }
 
 
-def narrowings(document: SchemaDocument, style: TextStyle) -> tuple[Narrowing, ...]:
-    """All narrowings of a schema's grammar; those without a keyword hold everywhere."""
+def narrowings(document: SchemaDocument, style: TextStyle, has_repeated: bool) -> tuple[Narrowing, ...]:
+    """All narrowings of a schema's grammar; those without a keyword hold everywhere.
+
+    `has_repeated` tells whether two items of some array may have to be equal.
+    """
     out = [
         Narrowing("", "", f"{_WHITESPACE[style.whitespace]}; nothing follows the value"),
         Narrowing("", "", f"a number has at most {DIGIT_LIMIT} characters, give or take its end"),
@@ -39,6 +42,9 @@ def narrowings(document: SchemaDocument, style: TextStyle) -> tuple[Narrowing, .
         if any(_holds_number(v) for v in subschema.values or () if isinstance(v, list | dict)):
             reason = "numbers inside an array or object that is given as a whole are written as plain decimals"
             out.append(Narrowing(subschema.pointer, "enum", reason))
+        if subschema.unique_items and has_repeated:
+            reason = "an item that must equal an earlier one, for want of other places, is written with plain decimals"
+            out.append(Narrowing(subschema.pointer, "uniqueItems", reason))
         if subschema.format is not None:
             out += [Narrowing(subschema.pointer, "format", r) for r in NARROWINGS.get(subschema.format, ())]
         if subschema.types & ir.NUMBER:

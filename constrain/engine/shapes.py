@@ -34,6 +34,7 @@ from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
+from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     ALT_WIDTH,
@@ -103,7 +104,7 @@ class ArrayBranch:
 
     Where items are counted, or must differ and are few, `items` knows the moves and `state` is where they stand. Where
     items that must differ are not few, the branch is `tracked`: see `uniqueness`. So is one that must still get an item
-    equal to another, which `repeats`.
+    equal to another, which `repeats`; where its places may run out, `repetition` plans for the two.
     """
 
     variable: int
@@ -113,6 +114,7 @@ class ArrayBranch:
     state: State = _START
     tracked: bool = False
     repeats: bool = False
+    repetition: Repetition | None = None
 
 
 @dataclass(slots=True)
@@ -159,6 +161,9 @@ class Shapes:
         self.repeats = False  # whether an array was met of which two items must be equal
         self.demands_several = forms.demands_several_that_differ()
         self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
+        self._planned: dict[
+            tuple[int, frozenset[tuple[int, Variable]]], int
+        ] = {}  # slots with the ways of a repetition
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
@@ -173,6 +178,10 @@ class Shapes:
         assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
+
+    def note_added_documents(self) -> None:
+        """Take notice of documents that were added to the normal form."""
+        self.demands_several = self._forms.demands_several_that_differ()
 
     def outermost_slot(self, variables: tuple[Variable, ...]) -> int:
         """A slot for a value by itself that is read for these variables."""
@@ -461,8 +470,14 @@ class Shapes:
         def served_by(variable: Variable) -> Served:
             return frozenset(k for value, clauses in by_value.items() if value <= variable for k in clauses)
 
+        known: dict[frozenset[Variable], bool] = {}
+
         def is_live(values: Iterable[Variable]) -> bool:
-            return self._read_is_live(shape, branch, which, served_by(part.union(*values)))
+            key = frozenset(values)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._read_is_live(shape, branch, which, served_by(part.union(*key)))
+            return found
 
         least: list[frozenset[Variable]] = []
         if not is_live(forced):
@@ -517,7 +532,6 @@ class Shapes:
             clauses = after_member(branch.clauses, shape.names[which - 1], served)
         if clauses is None:
             return None
-        clauses = without_implied(clauses)
         cursor, count = branch.cursor, 0
         if shape.order is not None:
             cursor = max(
@@ -637,6 +651,14 @@ class Shapes:
 
     def _item_ways(self, shape: Shape, index: int, branch: ArrayBranch, position: int) -> list[tuple[int, Variable]]:
         a = branch.alternative
+        if branch.repetition is not None:
+            # Beyond the first item the ways depend on what was written: `uniqueness` puts them in the place of these.
+            plans = (
+                branch.repetition.ways(branch.state, 0, ())
+                if position == 0
+                else branch.repetition.any_ways(branch.state, position)
+            )
+            return [(self.after_way(shape, branch, plan), plan.part) for plan in plans]
         if branch.items is None:
             part = a.prefix[position] if position < len(a.prefix) else a.items
             assert part is not None
@@ -647,6 +669,21 @@ class Shapes:
                 other = ArrayBranch(branch.variable, a, branch.longest, branch.items, state, branch.tracked)
                 ways.append((shape.number((branch.variable, id(a), state), other), part))
         return ways
+
+    def after_way(self, shape: Shape, branch: ArrayBranch, way: Way) -> int:
+        """The number of the branch that follows where a branch reads an item in one of the ways of its repetition."""
+        if way.done:
+            return self._without_repetition(shape, branch, way.state)
+        key = (branch.variable, id(branch.alternative), way.state, "planned")
+        return shape.number(key, replace(branch, state=way.state))
+
+    @staticmethod
+    def _without_repetition(shape: Shape, branch: ArrayBranch, state: State) -> int:
+        """The number of the branch that follows where two items are equal."""
+        a = branch.alternative
+        items = branch.items if a.contains else None
+        plain = ArrayBranch(branch.variable, a, branch.longest, items, state if items is not None else _START)
+        return shape.number((branch.variable, id(a), plain.state), plain)
 
     def _can_finish(self, items: Items, state: State, count: int) -> bool:
         return (
@@ -659,7 +696,8 @@ class Shapes:
         branch = shape.branches[index]
         assert isinstance(branch, ArrayBranch)
         assert branch.items is not None
-        return int(branch.items.may_close(branch.state, count)) + 2 * bool(self._item_ways(shape, index, branch, count))
+        closes = not branch.repeats and branch.items.may_close(branch.state, count)
+        return int(closes) + 2 * bool(self._item_ways(shape, index, branch, count))
 
     # ---- free names --------------------------------------------------------------------------------------------------
 
@@ -785,6 +823,15 @@ class Shapes:
         shape.saturation = max([1, *bounds])
         return shape
 
+    def _planned_branch(self, variable: int, a: ArrayAlternative) -> ArrayBranch | None:
+        """The branch of an array of which two items must be equal and whose places may run out, if it has any value."""
+        items = Items(self._forms, a)
+        repetition = Repetition(self._forms, items, self.inhabitation.inhabited)
+        if not repetition.pairs(items.start, 0):
+            return None
+        longest = self.inhabitation.required_length(a)
+        return ArrayBranch(variable, a, longest, items, items.start, tracked=True, repeats=True, repetition=repetition)
+
     def without(self, number: int, dropped: Iterable[int], repeated: Iterable[int] = ()) -> int:
         """The set without some live branches, those `repeated` with two equal items; 0 when none is left."""
         shape, live = self.sets[number]
@@ -792,8 +839,7 @@ class Shapes:
         for i in repeated:
             branch = shape.branches[i]
             assert isinstance(branch, ArrayBranch)
-            plain = ArrayBranch(branch.variable, branch.alternative, branch.longest)
-            rest = rest - {i} | {shape.number((branch.variable, id(branch.alternative), "repeated"), plain)}
+            rest = rest - {i} | {self._without_repetition(shape, branch, branch.state)}
         return self._set(shape, tuple(sorted(rest))) if rest else 0
 
     def slot_without(self, number: int, dropped: Iterable[tuple[int, int]]) -> int:
@@ -812,6 +858,16 @@ class Shapes:
             found = self._narrowed[key] = self._add_slot(owner, self.vset(tuple(asked)), rest) if rest else 0
         return found
 
+    def slot_with(self, number: int, parts: Iterable[tuple[int, Variable]]) -> int:
+        """The slot of a set in which an item is read in these ways: (branch that follows, what the value must be)."""
+        key = (number, frozenset(parts))
+        found = self._planned.get(key)
+        if found is None:
+            asked: dict[Variable, int] = {}
+            ways = tuple((asked.setdefault(part, len(asked)), b) for b, part in dict.fromkeys(parts))
+            found = self._planned[key] = self._add_slot(number, self.vset(tuple(asked)), ways) if ways else 0
+        return found
+
     def is_tracked(self, number: int) -> bool:
         """Whether items must differ in some live branch of a set, and their values have to be remembered."""
         shape, live = self.sets[number]
@@ -827,6 +883,13 @@ class Shapes:
                 continue
             self.tracks = self.tracks or tracked
             self.repeats = self.repeats or a.repeated
+            if a.repeated and not goes_on(a, self.inhabitation.inhabited):
+                branch = self._planned_branch(variable, a)
+                if branch is not None:
+                    branches.append(branch)
+                    bounds.append(_UNBOUNDED if a.maximum is not None else Items(self._forms, a).bound + 1)
+                    prefix = max(prefix, bounds[-1])
+                continue
             if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
                 if self._can_finish(items, items.start, 0):

@@ -161,18 +161,20 @@ class MessageReader:
 
     def _skip_layout(self, at: int) -> None:
         """Go past whitespace up to `at`, but for what is part of how calls begin."""
-        if not any(self.source.text.startswith(opener, self.source.at) for opener in self.format.openers):
-            self.source.at = at
+        source = self.source
+        for opener in self.format.openers:
+            start = at - (len(opener) - len(opener.lstrip()))
+            if start >= source.at and source.text.startswith(opener, start):
+                source.at = start
+                return
+        source.at = at
 
     def _nothing(self, expected: Sequence[str]) -> Reading[bool]:
         """Where calls or an opened text must follow, and do not: the message must end here."""
         source = self.source
         found, at = yield from source.ahead((*self._text_ends, *self._call_ends), blanks=True)
         if found is None and at < len(source.text):
-            if any(source.cuts(text, at) for text in expected):
-                source.truncated("the text ends within a marker")
-            listed = " or ".join(map(repr, expected))
-            source.malformed(f"expected {listed}, got {source.text[at]!r}", at)
+            source.unexpected(expected, at)
         yield from self._ended((*self._text_ends, *self._call_ends))
         return False
 
@@ -285,10 +287,7 @@ class MessageReader:
                 break
             yield from read_parts(source, format.between_parts)
         if last and found is None:
-            expected = " or ".join(map(repr, (*more, last)))
-            if any(source.cuts(text, at) for text in (*more, last)):
-                source.truncated(f"the text ends where {expected} should follow")
-            source.malformed(f"expected {expected} after a call, got {source.text[at]!r}", at)
+            source.unexpected((*more, last), at)
         yield from read_parts(source, format.last_parts)
 
     def _call(self) -> Reading[None]:

@@ -220,6 +220,16 @@ class Expansion:
             found = self._literals[key] = self._add(Subschema(pointer="", values=[value]))
         return found
 
+    def listed(self, values: list[object]) -> int:
+        """The subschema that admits these values and no others."""
+        if len(values) == 1:
+            return self.literal(values[0])
+        key = frozenset(map(identity, values))
+        found = self._literals.get(key)
+        if found is None:
+            found = self._literals[key] = self._add(Subschema(pointer="", values=values))
+        return found
+
     def either(self, indices: tuple[int, ...]) -> int:
         """The subschema under which one of these holds."""
         found = self._unions.get(indices)

@@ -29,6 +29,7 @@ from constrain.grammars.json_schema.normal import (
     StringAlternative,
     Variable,
 )
+from constrain.grammars.json_schema.repetition import Repetition
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
 from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import TextLanguage
@@ -325,6 +326,9 @@ class Inhabitation:
         names = as_names(self._forms, a) if a.unique else None
         if names is not None:
             return self._object_cost(names, cost, any_value, as_items=True)
+        if a.repeated:
+            items = Items(self._forms, a)
+            return Repetition(self._forms, items, lambda part: cost(part) < INFINITE).cost(cost)
         tracked = is_tracked(self._forms, a)
         if a.unique and tracked and not self.distinct.feasible(a):
             return INFINITE
