@@ -58,7 +58,7 @@ LIGHT_SHOT = ("Make the office dark.", {"name": "set_light", "arguments": {"room
 LIGHT_PROMPT = "I am going to bed, but I still want to read a little."
 
 REASONING_PROMPT = (
-    "A train leaves at 14:10 and arrives at 16:45. How many minutes does it take? Think step by step, then answer."
+    "A train leaves at 14:10 and arrives at 16:45. How many minutes does it take? Answer with a JSON object."
 )
 SETTINGS = (("spaced", "declared"), ("spaced", "any"), ("none", "declared"), ("none", "any"))
 SPACING = {"none": "compact", "spaced": "spaced"}
@@ -178,8 +178,8 @@ def sampler_laws(real: Real, draws: int = 4000) -> dict[str, tuple[Law, float]]:
     return found
 
 
-def reasoning(real: Real, samples: int = 50, max_tokens: int = 64) -> dict[str, Measured]:
-    """The same question with the reasoning forced into a JSON string, and with a short answer only."""
+def reasoning(real: Real, samples: int = 50) -> dict[str, Measured]:
+    """One question, answered with the reasoning in a JSON string before the number, and with the number only."""
     import constrain
 
     model = real.model([{"role": "user", "content": REASONING_PROMPT}])
@@ -195,9 +195,9 @@ def reasoning(real: Real, samples: int = 50, max_tokens: int = 64) -> dict[str, 
             "required": list(properties),
             "additionalProperties": False,
         }
-        compiled = constrain.json_schema(schema).compile(real.vocabulary)
+        grammar = constrain.json_schema(schema, whitespace="spaced", property_order="declared", escapes="plain")
         found[name] = measure(
-            name, model, compiled, "sampling", budget=64, samples=samples, max_tokens=max_tokens, batch_size=64
+            name, model, grammar.compile(real.vocabulary), "sampling", budget=300, samples=samples, batch_size=64
         )
     return found
 

@@ -119,16 +119,13 @@ def show(
         console.print(Text.assemble((f"{name}: ", "bold"), difference_text(d)), soft_wrap=True)
     places = wording.places(first.report.contributions)
     if places:
-        table = Table(
-            title="Where it arises, nats", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-        )
+        table = _listing()
         table.add_column("place in the JSON text", overflow="fold")
         table.add_column("distortion", justify="right")
         table.add_column("mass taken away", justify="right")
         for place, arising, taken in places:
             table.add_row(Text(place), wording.number(arising), wording.number(taken))
-        console.print()
-        console.print(table)
+        _titled(console, "Where it arises, nats", table)
     _show_values(console, measured)
     for example in first.examples:
         _show_example(console, example)
@@ -143,6 +140,16 @@ def show(
         notes[wording.OWN_TARGET] = None
     for note in notes:
         console.print(Text(f"note: {note}", "dim"), soft_wrap=True)
+
+
+def _listing() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def _titled(console: Console, title: str, table: Table) -> None:
+    console.print()
+    console.print(Text(title, "bold"))
+    console.print(table)
 
 
 def _table(measured: Sequence[Measured]) -> Table:
@@ -189,10 +196,7 @@ def _show_values(console: Console, measured: Sequence[Measured], most: int = 6) 
     names = list(dict.fromkeys(v for m in measured for v in list(m.values)[:most]))[:most]
     if not names:
         return
-    table = Table(
-        title="What is said: q under the mask, p* given validity", title_justify="left", box=None, pad_edge=False,
-        padding=(0, 2, 0, 0),
-    )  # fmt: skip
+    table = _listing()
     table.add_column("value", overflow="fold", max_width=70)
     for m in measured:
         table.add_column(f"q, {m.name}" if len(measured) > 1 else "q", justify="right")
@@ -204,8 +208,7 @@ def _show_values(console: Console, measured: Sequence[Measured], most: int = 6) 
             z = math.exp(m.report.log_z.value) if m.report.log_z.value is not None else 0.0
             cells += [probability(q) if q else "–", probability(p / z) if p and z else "–"]
         table.add_row(Text(value), *cells)
-    console.print()
-    console.print(table)
+    _titled(console, "What is said: q under the mask, p* given validity", table)
 
 
 def _show_example(console: Console, example: Example) -> None:
@@ -223,14 +226,13 @@ def _show_example(console: Console, example: Example) -> None:
 
 
 def _show_changes(console: Console, changes: Sequence[Change]) -> None:
-    table = Table(title="Against the baseline", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = _listing()
     for column in ("measurement", "figure", "before", "now", "verdict"):
         table.add_column(column, justify="right" if column in ("before", "now") else "left", overflow="fold")
     for c in changes:
         table.add_row(
             c.name, c.figure, wording.ends(*c.before), wording.ends(*c.after), Text(c.verdict, _VERDICTS[c.verdict])
         )
-    console.print()
-    console.print(table)
+    _titled(console, "Against the baseline", table)
     if any(c.verdict == "unknown" for c in changes):
         console.print(Text("unknown: the intervals are too wide to tell; a larger --budget makes them shorter", "dim"))
