@@ -23,6 +23,7 @@ from constrain.distortion.localisation import Contribution, grouped, json_locati
 from constrain.distortion.matcher_language import MatcherLanguage
 from constrain.distortion.model import CallableModel, Model
 from constrain.distortion.ngram_model import NGramModel
+from constrain.distortion.records import PlaceMass, RecordsReport, by_prompt, summarize
 from constrain.distortion.report import Report
 from constrain.distortion.spellings import Spellings
 from constrain.distortion.table_model import TableModel
@@ -40,10 +41,13 @@ __all__ = [
     "MatcherLanguage",
     "Model",
     "NGramModel",
+    "PlaceMass",
+    "RecordsReport",
     "Report",
     "Spellings",
     "TableModel",
     "Trie",
+    "by_prompt",
     "compare",
     "finite_language",
     "first_difference",
@@ -52,5 +56,6 @@ __all__ = [
     "llguidance_language",
     "load_trie",
     "save_trie",
+    "summarize",
     "xgrammar_language",
 ]
