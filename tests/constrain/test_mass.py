@@ -315,6 +315,29 @@ def test_many_rows_are_spread_over_threads(monkeypatch: pytest.MonkeyPatch) -> N
             assert found[i] == pytest.approx(reference(scores[i].numpy(), allowed), abs=2e-6)
 
 
+def test_a_generation_s_log_gives_the_distortion_of_its_model(model: Any) -> None:
+    """From `generate` to the figures, against the exact ones of the same model by enumeration."""
+    from constrain.distortion import HFModel, compare, finite_language, summarize
+
+    words = [(10, 20, 21), (10, 22), (11, 20), (12, 23, 24)]
+    exact = compare(HFModel(model, [1, 5]), finite_language(words, EOS))
+    assert exact.method == "exact"
+    torch.manual_seed(0)
+    records = []
+    for _ in range(3):
+        processor = ConstrainedLogitsProcessor(word_grammar(*words), record_mass=True)
+        how = {"do_sample": True, "top_k": 0, "num_return_sequences": 500}
+        output = model.generate(torch.tensor([[1, 5]]), logits_processor=[processor], max_new_tokens=6, **how)
+        records += processor.records(output)
+    found = summarize(records)
+    assert found.records == 1500
+    assert found.prompts == 1
+    assert exact.kl_masked_to_exact.value > 0.1
+    assert found.log_z.contains(exact.log_z.value)
+    for name in ("kl_masked_to_exact", "kl_exact_to_masked", "tv", "tax"):
+        assert getattr(found, name).value == pytest.approx(getattr(exact, name).value, rel=0.15, abs=0.05), name
+
+
 def test_errors_say_what_to_do(model: Any) -> None:
     processor = ConstrainedLogitsProcessor(loop_grammar())
     with pytest.raises(GenerationError, match="not called"):
