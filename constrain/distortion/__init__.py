@@ -13,6 +13,7 @@ Importing this package needs neither torch nor transformers.
 from __future__ import annotations
 
 from constrain.distortion.compare import compare
+from constrain.distortion.counts import CountFigures, SampleComparison, compare_samples, count_figures, exact_law
 from constrain.distortion.dfa_language import DFALanguage, finite_language
 from constrain.distortion.difference import MaskDifference, first_difference
 from constrain.distortion.estimate import Estimate
@@ -33,6 +34,7 @@ from constrain.distortion.trie_file import load_trie, save_trie
 __all__ = [
     "CallableModel",
     "Contribution",
+    "CountFigures",
     "DFALanguage",
     "Estimate",
     "HFModel",
@@ -44,11 +46,15 @@ __all__ = [
     "PlaceMass",
     "RecordsReport",
     "Report",
+    "SampleComparison",
     "Spellings",
     "TableModel",
     "Trie",
     "by_prompt",
     "compare",
+    "compare_samples",
+    "count_figures",
+    "exact_law",
     "finite_language",
     "first_difference",
     "grouped",

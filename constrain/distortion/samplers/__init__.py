@@ -17,6 +17,7 @@ from __future__ import annotations
 from constrain.distortion.samplers.asap import ASAp
 from constrain.distortion.samplers.awrs import AWRS, weighted_rejection
 from constrain.distortion.samplers.cars import CARS
+from constrain.distortion.samplers.harness import Score, score, score_all
 from constrain.distortion.samplers.invalid_mass import InvalidMass
 from constrain.distortion.samplers.masking import Masking
 from constrain.distortion.samplers.metropolis import IndependenceMH
@@ -37,5 +38,8 @@ __all__ = [
     "Rejection",
     "Sample",
     "Sampler",
+    "Score",
+    "score",
+    "score_all",
     "weighted_rejection",
 ]

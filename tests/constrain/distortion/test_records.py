@@ -17,7 +17,6 @@ from constrain.distortion.process import MaskedProcess
 from constrain.mass import MassRecord
 from tests.constrain.distortion.cases import enumerate_all, random_case, t1, t2, t3, t4, trap_chain
 
-
 FULL = os.environ.get("CONSTRAIN_FULL") == "1"
 
 
