@@ -24,6 +24,7 @@ from constrain.distortion.localisation import Contribution, grouped, json_locati
 from constrain.distortion.matcher_language import MatcherLanguage
 from constrain.distortion.model import CallableModel, Model
 from constrain.distortion.ngram_model import NGramModel
+from constrain.distortion.paired import PairedComparison, compare_paired
 from constrain.distortion.records import PlaceMass, RecordsReport, by_prompt, summarize
 from constrain.distortion.report import Report
 from constrain.distortion.spellings import Spellings
@@ -43,6 +44,7 @@ __all__ = [
     "MatcherLanguage",
     "Model",
     "NGramModel",
+    "PairedComparison",
     "PlaceMass",
     "RecordsReport",
     "Report",
@@ -52,6 +54,7 @@ __all__ = [
     "Trie",
     "by_prompt",
     "compare",
+    "compare_paired",
     "compare_samples",
     "count_figures",
     "exact_law",
