@@ -17,6 +17,14 @@ from constrain.distortion.counts import CountFigures, SampleComparison, compare_
 from constrain.distortion.dfa_language import DFALanguage, finite_language
 from constrain.distortion.difference import MaskDifference, first_difference
 from constrain.distortion.estimate import Estimate
+from constrain.distortion.executed import (
+    ExecutedLaw,
+    MaskThenWarp,
+    SampleThenMask,
+    Warpers,
+    WarpThenMask,
+    as_executed,
+)
 from constrain.distortion.foreign_matchers import llguidance_language, xgrammar_language
 from constrain.distortion.hf_model import HFModel
 from constrain.distortion.language import Language
@@ -38,9 +46,11 @@ __all__ = [
     "CountFigures",
     "DFALanguage",
     "Estimate",
+    "ExecutedLaw",
     "HFModel",
     "Language",
     "MaskDifference",
+    "MaskThenWarp",
     "MatcherLanguage",
     "Model",
     "NGramModel",
@@ -49,9 +59,13 @@ __all__ = [
     "RecordsReport",
     "Report",
     "SampleComparison",
+    "SampleThenMask",
     "Spellings",
     "TableModel",
     "Trie",
+    "WarpThenMask",
+    "Warpers",
+    "as_executed",
     "by_prompt",
     "compare",
     "compare_paired",
