@@ -270,6 +270,11 @@ class ConstrainedLogitsProcessor:
                 self._recorder.note(recorded, scores, masked, on_host=_on_host(scores))
             return masked
 
+    def grammar_of_row(self, row: int, rows: int) -> CompiledGrammar:
+        """The compiled grammar of the row of number `row` of `rows`."""
+        self._check_rows(rows)
+        return self._prefixes[self._grammar_of(row, rows)].compiled
+
     def matcher_after(self, output: bytes, row: int, rows: int) -> Matcher | None:
         """The matcher after a row's output, to be read, not advanced; None where the output is over."""
         with self._lock:
