@@ -27,6 +27,7 @@ from constrain.distortion.executed import (
 )
 from constrain.distortion.foreign_matchers import llguidance_language, xgrammar_language
 from constrain.distortion.hf_model import HFModel
+from constrain.distortion.hmm import HMMModel, HMMProduct
 from constrain.distortion.language import Language
 from constrain.distortion.localisation import Contribution, grouped, json_location
 from constrain.distortion.matcher_language import MatcherLanguage
@@ -48,6 +49,8 @@ __all__ = [
     "Estimate",
     "ExecutedLaw",
     "HFModel",
+    "HMMModel",
+    "HMMProduct",
     "Language",
     "MaskDifference",
     "MaskThenWarp",
