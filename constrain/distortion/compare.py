@@ -287,6 +287,7 @@ def _sampled(model: Model, trie: Trie, samples: int, rng: np.random.Generator) -
         found.truncated,
         passes + counting.forward_passes - before,
         step_tax=found.step_tax,
+        step_reach=found.step_reach,
         warnings=tuple(warnings),
         k_hat=found.k_hat,
     )

@@ -1,11 +1,9 @@
 """A Hugging Face causal model after a prompt.
 
 Rows are computed in batches of equal length, so that padding never enters, on top of the prompt's keys and values,
-which are computed once. Prefixes that go on by one token from those of the call before (the particles of SMC, a draw
-that grows) go on from their keys and values too, in one pass of one column. Results are kept up to a number of bytes:
-estimators come back to the same prefixes. The log-softmax is taken in float32 over the full width of the head. Which
-distribution is measured is a choice that changes every number: p before the warpers (temperature, top-p, ...) by
-default, or after those passed in.
+which are computed once. Results are kept up to a number of bytes: estimators come back to the same prefixes. The
+log-softmax is taken in float32 over the full width of the head. Which distribution is measured is a choice that changes
+every number: p before the warpers (temperature, top-p, ...) by default, or after those passed in.
 """
 
 from __future__ import annotations
@@ -35,8 +33,6 @@ class HFModel:
     Attributes:
         description: says before or after which warpers the probabilities are.
         forward_passes: rows computed by the network, not answered from the cache.
-        calls: calls of the network; each computes up to `batch_size` rows.
-        tokens_computed: positions that went through it, the prompt's aside.
 
     Raises ValueError for an empty prompt.
     """
@@ -59,11 +55,10 @@ class HFModel:
         self.description = f"{type(model).__name__}, float32 log-softmax, " + (
             f"after {names}" if names else "before any warper"
         )
-        self.forward_passes = self.calls = self.tokens_computed = 0
+        self.forward_passes = 0
         self._rows: OrderedDict[Prefix, np.ndarray] = OrderedDict()
         self._capacity = max(batch_size, cache_bytes // (4 * self.width))
         self._past: Any = None
-        self._blocks: list[_Block] = []  # of the latest call
         accepted = inspect.signature(model.forward).parameters
         # transformers renamed the argument in the 5.2x series.
         self._past_name = "cache" if "cache" in accepted else "past_key_values"
@@ -84,16 +79,11 @@ class HFModel:
             else:
                 self._rows.move_to_end(prefix)
                 found[prefix] = row
-        blocks: list[_Block] = []
         for group in by_length.values():
-            for block, part in self._parts(group):
-                rows, after = self._compute(part) if block is None else self._extend(block, part)
-                if after is not None:
-                    blocks.append(_Block({prefix: i for i, prefix in enumerate(part)}, after))
-                for prefix, row in zip(part, rows, strict=True):
+            for i in range(0, len(group), self._batch_size):
+                part = group[i : i + self._batch_size]
+                for prefix, row in zip(part, self._compute(part), strict=True):
                     found[prefix] = self._rows[prefix] = row
-        if blocks:
-            self._blocks = blocks
         while len(self._rows) > self._capacity:
             self._rows.popitem(last=False)
         return np.stack([found[prefix] for prefix in prefixes]).astype(np.float64)
@@ -110,26 +100,13 @@ class HFModel:
             part = steps[i : i + self._batch_size]
             for length in {len(prefix) for prefix, _ in part}:
                 group = [step for step in part if len(step[0]) == length]
-                together, _ = self._compute([prefix for prefix, _ in group])
+                together = self._compute([prefix for prefix, _ in group])
                 for step, row in zip(group, together, strict=True):
-                    differences[step] = float(self._compute([step[0]])[0][0][step[1]]) - float(row[step[1]])
+                    differences[step] = float(self._compute([step[0]])[0][step[1]]) - float(row[step[1]])
         return max((abs(sum(differences[y[:i], y[i]] for i in range(len(y)))) for y in sequences), default=0.0)
 
-    def _parts(self, group: list[Prefix]) -> list[tuple[_Block | None, list[Prefix]]]:
-        """Prefixes of one length in batches, with the block that they all go on from, or None."""
-        by_block: dict[int, list[Prefix]] = {}
-        for prefix in group:
-            at = next((i for i, b in enumerate(self._blocks) if prefix and prefix[:-1] in b.rows), -1)
-            by_block.setdefault(at, []).append(prefix)
-        size = self._batch_size
-        return [
-            (None if at < 0 else self._blocks[at], prefixes[i : i + size])
-            for at, prefixes in by_block.items()
-            for i in range(0, len(prefixes), size)
-        ]
-
-    def _compute(self, prefixes: Sequence[Prefix]) -> tuple[np.ndarray, Any]:
-        """float32 rows of prefixes of one length, and the keys and values after them."""
+    def _compute(self, prefixes: Sequence[Prefix]) -> np.ndarray:
+        """float32 rows of prefixes of one length."""
         import torch
 
         device = self._model.get_input_embeddings().weight.device
@@ -137,34 +114,19 @@ class HFModel:
         with torch.inference_mode():
             if self._past is None and len(self._prompt) > 1:
                 head = torch.tensor([self._prompt[:-1]], device=device)
-                self._past = _keys_and_values(self._model(input_ids=head, use_cache=True, **self._last_only))
+                output = self._model(input_ids=head, use_cache=True, **self._last_only)
+                self._past = getattr(output, "past_key_values", None) or output.cache
+            ids = torch.tensor([[self._prompt[-1], *prefix] for prefix in prefixes], device=device)
             past: Any = None
             if self._past is not None:
                 past = copy.deepcopy(self._past)
                 past.batch_repeat_interleave(rows)
-        return self._forward(prefixes, [[self._prompt[-1], *prefix] for prefix in prefixes], past)
-
-    def _extend(self, block: _Block, prefixes: Sequence[Prefix]) -> tuple[np.ndarray, Any]:
-        """The same for prefixes that go on from those of `block` by one token."""
-        import torch
-
-        device = self._model.get_input_embeddings().weight.device
-        with torch.inference_mode():
-            past = copy.deepcopy(block.past)
-            past.batch_select_indices(torch.tensor([block.rows[p[:-1]] for p in prefixes], device=device))
-        return self._forward(prefixes, [[prefix[-1]] for prefix in prefixes], past)
-
-    def _forward(self, prefixes: Sequence[Prefix], new: list[list[int]], past: Any) -> tuple[np.ndarray, Any]:
-        """One pass of the network over columns `new`, on top of `past`."""
-        import torch
-
-        device = self._model.get_input_embeddings().weight.device
-        length = len(self._prompt) + len(prefixes[0])
-        with torch.inference_mode():
+            length = len(self._prompt) + len(prefixes[0])
+            mask = torch.ones((rows, length), dtype=torch.long, device=device)
             output = self._model(
-                input_ids=torch.tensor(new, device=device),
-                attention_mask=torch.ones((len(new), length), dtype=torch.long, device=device),
-                use_cache=True,
+                input_ids=ids,
+                attention_mask=mask,
+                use_cache=past is not None,
                 **{self._past_name: past},
                 **self._last_only,
             )
@@ -173,22 +135,5 @@ class HFModel:
             for warper in self._warpers:
                 scores = warper(whole, scores)
             result = torch.log_softmax(scores, dim=-1).cpu().numpy()
-        self.forward_passes += len(new)
-        self.calls += 1
-        self.tokens_computed += len(new) * len(new[0])
-        after = _keys_and_values(output)
-        layers = getattr(after, "layers", ())
-        can_go_on = len(layers) > 0 and all(hasattr(layer, "batch_select_indices") for layer in layers)
-        return result, after if can_go_on else None
-
-
-class _Block:
-    """Keys and values after prefixes of one batch, and which row is which prefix."""
-
-    def __init__(self, rows: dict[Prefix, int], past: Any) -> None:
-        self.rows, self.past = rows, past
-
-
-def _keys_and_values(output: Any) -> Any:
-    found = getattr(output, "past_key_values", None)
-    return getattr(output, "cache", None) if found is None else found
+        self.forward_passes += rows
+        return result

@@ -1,8 +1,8 @@
 """Hidden Markov models and regular languages: survival, Z and exact draws by dynamic programming.
 
 A hidden Markov model's next-token law depends on the whole prefix, by way of a belief over hidden states, so its
-product with an automaton has no finite set of *observed* states and KL(q || p*) no closed form: enumerate, or bound. But
-the chance of finishing validly is linear in the belief,
+product with an automaton has no finite set of *observed* states and KL(q || p*) no closed form: enumerate, or bound.
+But the chance of finishing validly is linear in the belief,
 
     h(u) = sum over hidden z of belief(z | u) H[z, state(u)],
     H[z, s] = sum over allowed a of E[z, a] (1 if a ends the text, else sum over z' of T[z, z'] H[z', s a]),

@@ -54,6 +54,7 @@ class Importance:
     refused: str
     draws: Draws
     step_tax: tuple[float, ...]
+    step_reach: tuple[float, ...]
 
 
 def draw_below(trie: Trie, n: int, rng: np.random.Generator) -> Draws:
@@ -251,6 +252,7 @@ def estimate(
         refused,
         draws,
         steps,
+        tuple(float(x / n * tail_q) for x in draws.step_counts),
     )
 
 

@@ -5,6 +5,7 @@ Texts that are not JSON give whatever the brackets and strings in them look like
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 
@@ -40,7 +41,7 @@ class JSONPlace:
         assert self._string is not None
         if byte == 0x22 and not self._escaped:
             if self._awaits_key:
-                self._path[-1] = self._string.decode("utf-8", "replace")
+                self._path[-1] = _name(self._string.decode("utf-8", "replace"))
                 self._awaits_key = False
             self._string = None
             return
@@ -50,6 +51,14 @@ class JSONPlace:
     def __str__(self) -> str:
         path = [*self._path[:-1], "~key"] if self._awaits_key else self._path
         return "".join("/" + part for part in path)
+
+
+def _name(written: str) -> str:
+    """What a name says, so that spellings of one name are one place; as it stands where it is no JSON string."""
+    try:
+        return str(json.loads(f'"{written}"', strict=False))
+    except ValueError:
+        return written
 
 
 def places_of(pieces: Iterable[bytes]) -> tuple[str, ...]:

@@ -132,6 +132,7 @@ def summarize(records: Iterable[MassRecord], *, seed: int = 0, alpha: float = 0.
         result.truncated,
         0,
         step_tax=result.step_tax,
+        step_reach=result.step_reach,
         warnings=tuple(_warnings(found, prompts, result.refused)),
         k_hat=result.k_hat,
         records=len(found),
@@ -163,8 +164,9 @@ def _status(record: MassRecord) -> int:
 def _draws(records: list[MassRecord], rng: np.random.Generator) -> Draws:
     weights = np.array([r.log_weight for r in records], dtype=np.float64)
     finite = np.where(np.isfinite(weights), weights, 0.0)
-    steps = np.zeros(max(len(r.log_z) for r in records))
+    steps, reached = np.zeros((2, max(len(r.log_z) for r in records)))
     for record in records:
+        reached[: len(record.log_z)] += 1.0
         for step, value in enumerate(record.log_z):
             steps[step] += value if value is not None and value > -math.inf else 0.0
     index = np.arange(len(records))
@@ -176,6 +178,7 @@ def _draws(records: list[MassRecord], rng: np.random.Generator) -> Draws:
         np.array([_status(r) for r in records], dtype=np.int64),
         index,
         steps,
+        reached,
     )
 
 
