@@ -76,6 +76,8 @@ class _Measure:
         shape, _ = self._shapes.sets[owner]
         out = [math.inf] * len(self._shapes.vsets[vset])
         if shape.kind == s.ROOT_KIND:
+            if frame.count and self._a.around is not None:
+                return self._a.around.rests(frame.count, len(out))
             return [0.0] * len(out)
         for variable, i in ways:
             out[variable] = min(out[variable], self.finish(frame, shape, shape.branches[i], None, after_value=True))
@@ -383,6 +385,7 @@ def distance(automaton: Automaton, position: int) -> int:
     """Bytes of a short completion from a position that is not complete."""
     at = position * POS_WIDTH
     stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
+    x &= (1 << s.MARK_SHIFT) - 1
     measure = _Measure(automaton)
     if mode == s.VALUE:
         cost = measure.value(stack)

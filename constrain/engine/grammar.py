@@ -37,7 +37,6 @@ class Grammar:
     """A set of texts. Immutable, hashable and picklable; made by `json_schema` or `regex`.
 
     Attributes:
-        unenforced: keywords that were left out (`on_unsupported="warn"`) and formats that no specification defines.
         fingerprint: hexadecimal digest of all that decides which texts are accepted.
     """
 
@@ -45,7 +44,7 @@ class Grammar:
         self._document = document
         self._whitespace = whitespace
         self._pattern = pattern
-        self.unenforced: tuple[Unenforced, ...] = tuple(document.unenforced)
+        self._unenforced = tuple(document.unenforced)
         content = [dataclasses.replace(s, pointer="") for s in document.subschemas]
         described = repr((document.root, content, whitespace, pattern))
         self.fingerprint: str = hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
@@ -58,6 +57,11 @@ class Grammar:
             self._has_repeated = forms.has_repeated
             inhabitation.require(forms.root)
             self._prepared.append((forms, inhabitation))
+
+    @property
+    def unenforced(self) -> tuple[Unenforced, ...]:
+        """Keywords that were left out (`on_unsupported="warn"`), and formats that no specification defines."""
+        return self._unenforced
 
     @property
     def narrowings(self) -> tuple[Narrowing, ...]:

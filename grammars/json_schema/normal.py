@@ -189,6 +189,13 @@ class NormalForm:
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
+    def add(self, document: SchemaDocument) -> Variable:
+        """Take in another document; the variable of its root."""
+        offset = len(self._subschemas)
+        self._subschemas += [s.moved(offset) for s in document.subschemas]
+        self._expansion.note_added(offset)
+        return self.variable((document.root + offset,))
+
     def demands_several_that_differ(self) -> bool:
         """Whether some array may have to have several items that differ, or two that are equal."""
         if not any(s.unique_items for s in self._subschemas):
