@@ -77,10 +77,13 @@ class RecordsReport(Report):
             }
             for p in self.places
         ]
-        return Report.to_dict(self) | {"records": self.records, "prompts": self.prompts, "places": places}
+        more = {"records": self.records, "prompts": self.prompts, "places": places}
+        return Report.to_dict(self) | more | {"k_hat": None if math.isnan(self.k_hat) else self.k_hat}
 
     def __str__(self) -> str:
-        lines = [Report.__str__(self)]
+        lines = [Report.__str__(self), f"  {self.records:,} records of {self.prompts:,} prompts"]
+        if not math.isnan(self.k_hat):
+            lines[1] += f"; tail of the weights: Pareto k = {self.k_hat:.2f} (above 0.7 they have no mean to speak of)"
         for p in self.places[:8]:
             share = "" if math.isnan(p.variance_share) else f", {p.variance_share:.0%} of the variance of log w"
             lines.append(f"  at {p.location or 'the top'}: {p.steps:.3g} steps, tax {p.tax:.4g} nats{share}")
