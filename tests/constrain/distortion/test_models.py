@@ -233,20 +233,20 @@ def test_the_log_of_a_real_model_agrees_with_its_certified_interval() -> None:
         top_p=1.0,
         temperature=1.0,
         repetition_penalty=1.0,
-        num_return_sequences=200,
+        num_return_sequences=60,
         max_new_tokens=40,
     )
     report = summarize(processor.records(output))
     model = HFModel(network, inputs["input_ids"][0].tolist(), batch_size=8)
-    certified = compare(model, compiled, "trie", budget=300, batch_size=8)
-    assert report.records == 200
+    certified = compare(model, compiled, "trie", budget=100, batch_size=8)
+    assert report.records == 60
     assert certified.log_z.low <= report.log_z.high
     assert report.log_z.low <= certified.log_z.high
     assert {"/unit", "/days"} <= {p.location for p in report.places}
     if report.kl_masked_to_exact.value is not None:
         assert report.kl_masked_to_exact.high >= certified.kl_masked_to_exact.low - 0.05
     # Each record's weight again, from rows computed on their own.
-    for record in processor.records(output)[:3]:
+    for record in processor.records(output)[:2]:
         total, language = 0.0, MatcherLanguage.of(compiled)
         state = language.start()
         for i, token in enumerate(record.tokens):

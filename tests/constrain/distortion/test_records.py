@@ -38,9 +38,9 @@ def recorded(model: Any, language: Any, n: int, seed: int, *, limit: int | None 
 
 
 def test_the_trap() -> None:
-    records = recorded(*t1(), 4000, 1)
+    records = recorded(*t1(), 3000, 1)
     report = summarize(records)
-    assert (report.method, report.records, report.prompts, report.forward_passes) == ("records", 4000, 1, 0)
+    assert (report.method, report.records, report.prompts, report.forward_passes) == ("records", 3000, 1, 0)
     assert report.log_z.contains(math.log(0.109))
     assert math.exp(report.log_z.value or 0.0) == pytest.approx(0.109, abs=0.015)
     assert report.kl_masked_to_exact.contains(1.928246, 0.0)
@@ -55,7 +55,7 @@ def test_the_trap() -> None:
     assert second.variance_share == pytest.approx(1.0, abs=1e-9)
     assert sum(report.step_tax) == pytest.approx(report.tax.value, abs=1e-9)
     shown = json.loads(json.dumps(report.to_dict()))
-    assert shown["records"] == 4000
+    assert shown["records"] == 3000
     assert {p["location"] for p in shown["places"]} == {"/0", "/1"}
     assert "of the variance" in str(report)
 
@@ -75,7 +75,7 @@ def test_the_same_figures_as_sampling_gives() -> None:
     """The estimators are those of `compare`: same draws, same numbers, whatever brought the weights."""
     model, language = random_case(np.random.default_rng(5), layers=6)
     truth = enumerate_all(model, language)
-    report = summarize(recorded(model, language, 5000, 3))
+    report = summarize(recorded(model, language, 3000, 3))
     for name in ("kl_masked_to_exact", "kl_exact_to_masked", "tv", "chi2", "tax"):
         estimate = getattr(report, name)
         assert estimate.value == pytest.approx(getattr(truth, name), rel=0.15, abs=0.03)
@@ -116,7 +116,7 @@ def test_a_tidy_number_is_refused_where_the_weights_cannot_carry_it() -> None:
 def test_prompts_together_bound_the_mean_of_each() -> None:
     """The chain rule: joint distortion = mean distortion + how uneven Z is among prompts."""
     (m2, l2), (m3, l3) = t2(), t3()
-    records = recorded(m2, l2, 4000, 1, prompt="bits") + recorded(m3, l3, 4000, 2, prompt="ternary")
+    records = recorded(m2, l2, 2500, 1, prompt="bits") + recorded(m3, l3, 2500, 2, prompt="ternary")
     report = summarize(records)
     z = [17 / 32, 8 / 27]
     mean = sum(z) / 2
