@@ -62,6 +62,9 @@ class Subschema:
             subschema, and no other keyword here, has evaluated.
         format: name of a format that a string must have; None for none and for those that no specification defines.
         integral_fraction: whether `1.0` is an integer (by value; from draft 06) or not (by spelling; draft 04).
+        written: in a document with `declared_order`, subschemas that describe the same value, in the order in which the
+            schema writes them; those that only test it (`if`, `not`) are not among them.
+        names_at: how many of `written` come before `properties`.
     """
 
     pointer: str
@@ -101,6 +104,8 @@ class Subschema:
     unevaluated_properties: int | None = None
     unevaluated_items: int | None = None
     format: str | None = None
+    written: list[int] = field(default_factory=list)
+    names_at: int = 0
 
     def moved(self, offset: int) -> Subschema:
         """The same subschema in a list that has `offset` others before those of its own."""
@@ -173,8 +178,10 @@ class SchemaDocument:
     """A loaded schema: indices in `subschemas` and `root` are positions in `subschemas`.
 
     `unenforced` lists the keywords that were left out because the caller asked for that, and the formats nobody knows.
+    `declared_order` says that members are to come in the order in which they are declared.
     """
 
     subschemas: list[Subschema]
     root: int
     unenforced: list[Unenforced] = field(default_factory=list)
+    declared_order: bool = False
