@@ -28,6 +28,7 @@ from constrain.grammars.json_schema.demands import (
     cheapest,
     never_with,
     value_in_plan,
+    without_implied,
 )
 from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State, is_tracked
