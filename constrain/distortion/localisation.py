@@ -8,7 +8,6 @@ removed mass is the tax, q(u) (-log Z_u), and the two are listed side by side.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from constrain.distortion.model import Prefix
+from constrain.distortion.places import JSONPlace
 from constrain.distortion.trie import Trie
 
 
@@ -100,45 +100,6 @@ def json_location(contribution: Contribution) -> str:
 
     Texts that are not JSON give whatever the brackets and strings in them look like.
     """
-    path: list[str] = []
-    kinds: list[str] = []
-    text, at = contribution.text.decode("utf-8", "replace"), 0
-    is_key = False
-    while at < len(text):
-        char = text[at]
-        if char == '"':
-            end = at + 1
-            while end < len(text) and text[end] != '"':
-                end += 2 if text[end] == "\\" else 1
-            if end >= len(text):
-                return _pointer(path, is_key)
-            if is_key:
-                path[-1] = _name(text[at : end + 1])
-                is_key = False
-            at = end
-        elif char in "{[":
-            kinds.append(char)
-            path.append("*" if char == "[" else "")
-            is_key = char == "{"
-        elif char in "}]" and kinds:
-            kinds.pop()
-            path.pop()
-            is_key = False
-        elif char == "," and kinds:
-            is_key = kinds[-1] == "{"
-        at += 1
-    return _pointer(path, is_key)
-
-
-def _name(literal: str) -> str:
-    """What a JSON string says, so that spellings of one name are one place; as it stands where it is none."""
-    try:
-        return str(json.loads(literal, strict=False))
-    except ValueError:
-        return literal[1:-1]
-
-
-def _pointer(path: list[str], is_key: bool) -> str:
-    if is_key:
-        path = [*path[:-1], "~key"]
-    return "".join("/" + part for part in path)
+    place = JSONPlace()
+    place.read(contribution.text)
+    return str(place)
