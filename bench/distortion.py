@@ -57,9 +57,6 @@ LIGHT_SYSTEM = (
 LIGHT_SHOT = ("Make the office dark.", {"name": "set_light", "arguments": {"room": "office", "level": "off"}})
 LIGHT_PROMPT = "I am going to bed, but I still want to read a little."
 
-REASONING_PROMPT = (
-    "A train leaves at 14:10 and arrives at 16:45. How many minutes does it take? Answer with a JSON object."
-)
 SETTINGS = (("spaced", "declared"), ("spaced", "any"), ("none", "declared"), ("none", "any"))
 SPACING = {"none": "compact", "spaced": "spaced"}
 
@@ -178,30 +175,6 @@ def sampler_laws(real: Real, draws: int = 4000) -> dict[str, tuple[Law, float]]:
     return found
 
 
-def reasoning(real: Real, samples: int = 50) -> dict[str, Measured]:
-    """One question, answered with the reasoning in a JSON string before the number, and with the number only."""
-    import constrain
-
-    model = real.model([{"role": "user", "content": REASONING_PROMPT}])
-    answer = {"minutes": {"type": "integer", "minimum": 0, "maximum": 999}}
-    found = {}
-    for name, properties in (
-        ("reasoning in a JSON string", {"reasoning": {"type": "string", "maxLength": 100}, **answer}),
-        ("the answer only", answer),
-    ):
-        schema = {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-        grammar = constrain.json_schema(schema, whitespace="spaced", property_order="declared", escapes="plain")
-        found[name] = measure(
-            name, model, grammar.compile(real.vocabulary), "sampling", budget=300, samples=samples, batch_size=64
-        )
-    return found
-
-
 # --- tables
 
 
@@ -268,20 +241,6 @@ def sampler_table(found: dict[str, tuple[Law, float]]) -> str:
         for name, (law, attempts) in found.items()
     ]
     return _table(["sampler", "draws", "TV from p*", "of exact draws (95%)", "", "sequences per output"], rows)
-
-
-def reasoning_table(found: dict[str, Measured]) -> str:
-    """The price of long text in a string against that of a short answer."""
-    rows = []
-    for name, m in found.items():
-        r = m.report
-        whole = sum(s.tax for s in m.steps)
-        kl = r.kl_masked_to_exact
-        shown = "refused" if kl.value is None else number(kl.value)
-        rows.append(
-            [name, f"{len(m.steps)}", f"{whole:.2f}", f"{shown} {ends(kl.low, kl.high)}", ends(r.tv.low, r.tv.high)]
-        )
-    return _table(["schema", "longest, tokens", "E_q[−log w]", "distortion", "TV"], rows)
 
 
 # --- pictures
@@ -454,19 +413,11 @@ def _samplers(real: Any) -> tuple[dict[str, str], dict[str, Any]]:
     return {"samplers": sampler_table(found)}, {"samplers": samplers_picture(found)}
 
 
-def _reasoning(real: Any) -> tuple[dict[str, str], dict[str, Any]]:
-    from constrain.distortion import pictures
-
-    found = reasoning(real)
-    return {"reasoning": reasoning_table(found)}, {"reasoning": pictures.steps(list(found.values()))}
-
-
 PARTS: dict[str, Callable[[Any], tuple[dict[str, str], dict[str, Any]]]] = {
     "letters": _letters,
     "choices": _choices,
     "samplers": _samplers,
     "switch": _switch,
-    "reasoning": _reasoning,
 }
 """Parts of the page, the cheap ones first."""
 
