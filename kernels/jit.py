@@ -161,17 +161,20 @@ def njit(function: F, /) -> F: ...
 
 
 @overload
-def njit(*, inline: Literal["never", "always"] = "never") -> Callable[[F], F]: ...
+def njit(*, inline: Literal["never", "always"] = "never", nogil: bool = True) -> Callable[[F], F]: ...
 
 
-def njit(function: F | None = None, /, *, inline: Literal["never", "always"] = "never") -> F | Callable[[F], F]:
+def njit(
+    function: F | None = None, /, *, inline: Literal["never", "always"] = "never", nogil: bool = True
+) -> F | Callable[[F], F]:
     """Compile a kernel on its first call; use as `@njit` or `@njit(inline="always")`.
 
     `inline="always"` pastes the function into its callers before type inference, for small helpers of hot loops.
+    `nogil=False` keeps the interpreter's lock while it runs, for what must not run beside other Python threads.
     """
 
     def wrap(py_func: F) -> F:
-        compiled: Any = numba.njit(nogil=True, error_model="numpy", inline=inline)(py_func)
+        compiled: Any = numba.njit(nogil=nogil, error_model="numpy", inline=inline)(py_func)
         if hasattr(compiled, "enable_caching"):  # absent under NUMBA_DISABLE_JIT=1
             _one_version(compiled)
             try:
@@ -181,6 +184,13 @@ def njit(function: F | None = None, /, *, inline: Literal["never", "always"] = "
         return cast(F, compiled)
 
     return wrap if function is None else wrap(function)
+
+
+def entry_point(kernel: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """A kernel compiled for some types of arguments, to be called without a look at what it is called with."""
+    kernel.compile(arguments)
+    compiled: Callable[..., Any] = kernel.overloads[arguments].entry_point
+    return compiled
 
 
 def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -65,7 +65,9 @@ MAX_MISSES = 64
 N_POSTPONED = MISSES + 3 * MAX_MISSES  # entries of POSTPONED
 RESUME = N_POSTPONED + 1  # 1 + the position whose row the postponed walks belong to, or 0
 MAX_REACHED = 12  # states looked at to find a loop
-LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 1, RESUME + 6)
+# Not 0 while the lock is held, and where positions may be more than the automaton's own; see `sequence.py`.
+LOCKED, LAYERED = RESUME + 1, RESUME + 2
+LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 3, RESUME + 8)
 CONTEXT_SIZE = REACHED + 2 * MAX_REACHED
 
 
@@ -143,6 +145,7 @@ class Context:
         self.array = np.zeros(CONTEXT_SIZE, dtype=np.int64)
         self.address: int = self.array.ctypes.data
         self.tables: dict[int, np.ndarray[Any, Any]] = {}
+        self.allocated = 0  # bytes of the tables made here, and not bound from elsewhere
 
     def bind(self, table: int, data: np.ndarray[Any, Any]) -> None:
         """Make `data` (contiguous, of the table's dtype) the memory of `table`."""
@@ -153,7 +156,9 @@ class Context:
     def allocate(self, table: int, size: int, fill: int = 0) -> None:
         """Bind a new table of `size` elements."""
         dtype = np.int32 if table in INT32_TABLES else np.uint8 if table in UINT8_TABLES else np.int64
-        self.bind(table, np.full(size, fill, dtype=dtype) if fill else np.zeros(size, dtype=dtype))
+        data = np.full(size, fill, dtype=dtype) if fill else np.zeros(size, dtype=dtype)
+        self.allocated += data.nbytes - (self.tables[table].nbytes if table in self.tables else 0)
+        self.bind(table, data)
 
     def reserve(self, table: int, size: int, fill: int = 0) -> np.ndarray[Any, Any]:
         """Grow `table` to at least `size` elements, keeping what it holds; returns it."""
@@ -162,6 +167,7 @@ class Context:
             grown = np.empty(max(size, 2 * data.size), dtype=data.dtype)
             grown[: data.size] = data
             grown[data.size :] = fill
+            self.allocated += grown.nbytes - data.nbytes
             self.bind(table, grown)
             return grown
         return data

@@ -74,10 +74,8 @@ class Automaton:
     @property
     def nbytes(self) -> int:
         """Bytes in use by this automaton alone, the vocabulary's tables not counted."""
-        shared = {*self.terminals.fixed, m.TABLE, m.CROSS, m.TABLE_ROWS, m.LOOP_SIZES, m.ROWS}
-        own = sum(data.nbytes for table, data in self.store.tables.items() if table not in shared)
         layer = 0 if self._unique is None else self._unique.nbytes
-        return own + 4 * int(self.C[m.N_ROWS]) * self.terminals.words + layer
+        return self.store.allocated + 4 * int(self.C[m.N_ROWS]) * self.terminals.words + layer
 
     def call(self, kernel: Callable[..., int], *args: Any) -> int:
         """Run a kernel, supplying what it misses, until it answers."""

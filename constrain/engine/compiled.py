@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from constrain.engine.automaton import Automaton
+from constrain.engine.automaton_lock import AutomatonLock
 from constrain.engine.terminals import Terminals
 from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
@@ -77,13 +78,14 @@ class CompiledGrammar:
         self.grammar = grammar
         self.vocabulary = vocabulary
         self.cache_bytes = cache_bytes
-        self._lock = threading.RLock()
+        self._lock = AutomatonLock()
         self._forms, self._inhabitation = grammar._normal_form()
         self._terminals = terminals_of(vocabulary)
         _check_completeness(grammar, self._terminals)
         if self._terminals.spelling != self._inhabitation.spelling:
             self._inhabitation = Inhabitation(self._forms, self._terminals.spelling)
         self._automaton = self._new_automaton()
+        self._lock.guard(self._automaton.store)
 
     def _new_automaton(self) -> Automaton:
         return Automaton(
@@ -115,6 +117,7 @@ class CompiledGrammar:
         """Drop everything that can be computed again. Matchers stay valid and resume where they are."""
         with self._lock:
             self._automaton = self._new_automaton()
+            self._lock.guard(self._automaton.store)
 
     def _trim(self) -> None:
         if self._automaton.nbytes > self.cache_bytes:

@@ -6,19 +6,24 @@ too: when the shared cache is dropped, the position is found again by reading it
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from constrain.engine.forced_tokens import WHOLE_TEXT, forced_tokens
-from constrain.kernels.mask import REFUSED, accept_token, copy_row
-from constrain.kernels.step import MISS
+from constrain.kernels.mask import REFUSED
+from constrain.kernels.sequence import entry_points
+from constrain.kernels.step import OK
 
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton
     from constrain.engine.compiled import CompiledGrammar
 
 _FORCED_LIMIT = 4096
+_ENDED = -1
+"""In place of a position: the end of the sequence was accepted."""
+assert _ENDED != REFUSED
 
 
 class Matcher:
@@ -27,13 +32,30 @@ class Matcher:
     A new matcher stands before the first token. Names and layouts are those that serving engines use.
     """
 
-    __slots__ = ("_accepted", "_automaton", "_compiled", "_eos", "_lock", "_positions", "_terminated", "_words")
+    __slots__ = (
+        "_accepted",
+        "_address",
+        "_automaton",
+        "_checked",
+        "_compiled",
+        "_eos",
+        "_fill",
+        "_follow",
+        "_lock",
+        "_positions",
+        "_terminated",
+        "_words",
+        "_write",
+    )
 
     def __init__(self, compiled: CompiledGrammar) -> None:
         self._compiled = compiled
         self._lock = compiled._lock
         self._automaton: Automaton = compiled._automaton
-        self._positions: list[int] = [self._automaton.start]
+        self._address = self._automaton.address
+        self._follow, self._write, self._fill = entry_points()
+        self._checked: Any = None  # the last bitmask that `_write` can write to
+        self._positions: list[int] = [self._automaton.start]  # negative after the end
         self._accepted: list[int | bytes] = []
         self._terminated = False
         self._eos = compiled.vocabulary.eos_token_ids
@@ -51,31 +73,33 @@ class Matcher:
 
         An end-of-sequence id is accepted where the text is complete, and ends the sequence.
         """
-        if self._terminated:
-            return False
+        if type(token_id) is not int:
+            token_id = as_int(token_id)
+        to = self._follow(self._address, self._positions[-1], token_id)
+        if to < 0:
+            to = self._accept(token_id, refused=to == REFUSED)
+            if to == REFUSED:
+                return False
+        self._positions.append(to)
+        self._accepted.append(token_id)
+        return True
+
+    def _accept(self, token_id: int, *, refused: bool) -> int:
+        """The position after a token that the kernel alone did not take, negative after the end; or REFUSED."""
+        if self._terminated or (refused and token_id not in self._eos):
+            return REFUSED
         with self._lock:
             position = self._position()
             if token_id in self._eos:
                 if not self._automaton.may_end(position):
-                    return False
+                    return REFUSED
                 self._terminated = True
-                self._positions.append(position)
-                self._accepted.append(token_id)
-                return True
+                return _ENDED
             if not 0 <= token_id < self._compiled.vocabulary.size:
-                return False
-            automaton = self._automaton
-            to = MISS if automaton.shapes.tracks else accept_token(automaton.address, position, token_id)
-            if to < 0:
-                if to == REFUSED:
-                    return False
-                to = automaton.accept_token(position, token_id)
-                self._compiled._trim()
-                if to < 0:
-                    return False
-            self._positions.append(to)
-            self._accepted.append(token_id)
-            return True
+                return REFUSED
+            to = self._automaton.accept_token(position, token_id)
+            self._compiled._trim()
+            return to if to >= 0 else REFUSED
 
     def accept_bytes(self, data: bytes) -> bool:
         """Advance by bytes, however they would be tokenised; counts as one token for `rollback`.
@@ -112,6 +136,8 @@ class Matcher:
         """An independent matcher in the same state."""
         other = Matcher.__new__(Matcher)
         other._compiled, other._lock, other._automaton = self._compiled, self._lock, self._automaton
+        other._address, other._checked = self._address, None
+        other._follow, other._write, other._fill = self._follow, self._write, self._fill
         other._positions, other._accepted = self._positions.copy(), self._accepted.copy()
         other._terminated, other._eos, other._words = self._terminated, self._eos, self._words
         return other
@@ -124,12 +150,15 @@ class Matcher:
         """The current position in the current automaton."""
         if self._automaton is not self._compiled._automaton:
             self._automaton = automaton = self._compiled._automaton
+            self._address = automaton.address
             position = automaton.start
             self._positions = [position]
             for step in self._accepted:
                 if isinstance(step, bytes):
                     position = self._run(position, step)
-                elif step not in self._eos:
+                elif step in self._eos:
+                    position = _ENDED
+                else:
                     position = automaton.accept_token(position, step)
                 self._positions.append(position)
         return self._positions[-1]
@@ -143,6 +172,16 @@ class Matcher:
         i // 32. It has `ceil(width / 32)` words or more; those beyond the vocabulary are cleared. An end-of-sequence id
         is allowed where the text is complete. After the end nothing is. Raises ValueError when the row is too short.
         """
+        if bitmask is self._checked and type(index) is int:
+            if self._write(self._address, self._positions[-1], bitmask, index) == OK:
+                return
+            with self._lock:
+                if self._fill(self._address, self._positions[-1], bitmask, index) == OK:
+                    return
+        self._fill_any(bitmask, index)
+
+    def _fill_any(self, bitmask: Any, index: int) -> None:
+        """Fill a row of any kind of bitmask, with any help that it takes."""
         row = bitmask if bitmask.ndim == 1 else bitmask[index]
         if row.shape[0] < self._words:
             raise ValueError(f"the bitmask has {row.shape[0]} words, the vocabulary needs {self._words}")
@@ -153,15 +192,14 @@ class Matcher:
             if row.dtype != np.uint32:
                 raise TypeError(f"the bitmask must be int32 or uint32, not {row.dtype}")
             row = row.view(np.int32)
+        if bitmask.ndim == 2 and bitmask.dtype == np.int32 and bitmask.flags.carray and type(bitmask) is np.ndarray:
+            self._checked = bitmask  # kept, as objects are told apart by their addresses
         if self._terminated:
             row[:] = 0
             return
         with self._lock:
-            position = self._position()
-            automaton = self._automaton
-            if automaton.shapes.tracks or copy_row(automaton.address, position, row) < 0:
-                automaton.copy_row(position, row)
-                self._compiled._trim()
+            self._automaton.copy_row(self._position(), row)
+            self._compiled._trim()
 
     def _fill_foreign(self, row: Any) -> None:
         """Fill a row that is a torch tensor, on any device."""

@@ -707,7 +707,9 @@ class Shapes:
             tracked = is_tracked(self._forms, a)
             if tracked and a.unique and not self.inhabitation.distinct.feasible(a):
                 continue
-            self.tracks = self.tracks or tracked
+            if tracked:
+                self.tracks = True
+                self._store.array[m.LAYERED] = 1
             self.repeats = self.repeats or a.repeated
             if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
