@@ -60,9 +60,9 @@ class Automaton:
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
         self.C[m.WHITESPACE] = int(whitespace)
         terminals.bind_fixed(self.store)
-        rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words)
+        rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words, terminals.words)
         weakref.finalize(self, terminals.rows.give_back, rows)
-        self.store.bind(m.ROWS, rows)
+        self.store.bind_rows(rows)
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)

@@ -176,7 +176,8 @@ class Matcher:
             if self._write(self._address, self._positions[-1], bitmask, index) == OK:
                 return
             with self._lock:
-                if self._fill(self._address, self._positions[-1], bitmask, index) == OK:
+                position = self._position()
+                if self._fill(self._address, position, bitmask, index) == OK:
                     return
         self._fill_any(bitmask, index)
 
@@ -198,7 +199,8 @@ class Matcher:
             row[:] = 0
             return
         with self._lock:
-            self._automaton.copy_row(self._position(), row)
+            position = self._position()  # first: it may change the automaton
+            self._automaton.copy_row(position, row)
             self._compiled._trim()
 
     def _fill_foreign(self, row: Any) -> None:

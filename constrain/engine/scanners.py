@@ -6,6 +6,7 @@ strings of the grammar. What a completed text means is its *outcome*, the set of
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from constrain.kernels import memory as m
 from constrain.kernels.step import (
     BOUNDARY,
     COUNTED,
+    ENTRY_WIDTH,
     HAS_NEXT,
     LITERAL_BIT,
     LITERALS_WIDTH,
@@ -93,8 +95,7 @@ class Scanners:
         self._texts: dict[int, tuple[TextPart, ...]] = {}
         self._atoms: dict[int, tuple[AtomPart, ...]] = {}
         self._lengths: dict[LengthSet, int] = {}
-        # For one language on its own: its states' numbers here, 0 where there is none yet.
-        self._known: dict[tuple[Language, object], np.ndarray] = {}  # type: ignore[type-arg]
+        self._known: dict[tuple[Language, object], dict[int, int]] = {}  # a language on its own: its states' numbers
         self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
         self._many: dict[tuple[TextLanguage, int], bool] = {}
         self._add_state(0, 0)  # dead
@@ -121,7 +122,7 @@ class Scanners:
 
     def _set_row(self, number: int, row: np.ndarray) -> None:  # type: ignore[type-arg]
         self._store.tables[m.DFA][number * 256 : number * 256 + 256] = row
-        if row.any():
+        if np.count_nonzero(row):
             self._store.tables[m.STATE][number * STATE_WIDTH + Q_FLAGS] |= HAS_NEXT
 
     def _add_free_text(self) -> None:
@@ -164,26 +165,24 @@ class Scanners:
             language, state, what = parts[0]
             known = self._known.get((language, what))
             if known is None:
-                known = self._known[language, what] = np.zeros(64, dtype=np.int32)
-            source = language.row(state)
-            top = int(source.max())
-            if top >= known.size:
-                known = np.concatenate([known, np.zeros(top + 64, dtype=np.int32)])
-                self._known[language, what] = known
-            row = known[source]
-            new = set(source[row == 0].tolist()) - {0}
-            if new:
-                for t in new:
-                    known[t] = number_of([(language, t, what)])
-                row = known[source]
-            return row
-        numbers: dict[tuple[int, ...], int] = {(0,) * len(parts): 0}
+                known = self._known[language, what] = {0: 0}
+            targets, column = moves(language, state)
+            numbers = []
+            for t in targets:
+                number = known.get(t)
+                if number is None:
+                    number = known[t] = number_of([(language, t, what)])
+                numbers.append(number)
+            return np.array(numbers, dtype=np.int32)[column]
+        found = [moves(language, state) for language, state, _ in parts]
+        of_column: dict[tuple[int, ...], int] = {(0,) * len(parts): 0}
         out = []
-        for column in zip(*(language.row(state).tolist() for language, state, _ in parts), strict=True):
-            number = numbers.get(column)
+        for columns in zip(*(column.tolist() for _, column in found), strict=True):
+            number = of_column.get(columns)
             if number is None:
-                live = [(p[0], t, p[2]) for p, t in zip(parts, column, strict=True) if t]
-                number = numbers[column] = number_of(live)
+                tops = [targets[i] for (targets, _), i in zip(found, columns, strict=True)]
+                live = [(p[0], t, p[2]) for p, t in zip(parts, tops, strict=True) if t]
+                number = of_column[columns] = number_of(live)
             out.append(number)
         return np.array(out, dtype=np.int32)
 
@@ -305,12 +304,17 @@ class Scanners:
         return LITERAL_BIT | at // LITERALS_WIDTH
 
     def _text_state(self, parts: list[TextPart]) -> int:
-        merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
-        for language, state, entries in parts:
-            if language is not FREE_TEXT and language.universal(state):
-                language, state = FREE_TEXT, FREE_TEXT.start
-            merged[language, state] = merged.get((language, state), ()) + entries
-        live = tuple((language, state, entries) for (language, state), entries in merged.items())
+        live = tuple(
+            (FREE_TEXT, FREE_TEXT.start, entries)
+            if language is not FREE_TEXT and language.universal(state)
+            else (language, state, entries)
+            for language, state, entries in parts
+        )
+        if len(live) > 1:
+            merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
+            for language, state, entries in live:
+                merged[language, state] = merged.get((language, state), ()) + entries
+            live = tuple((language, state, entries) for (language, state), entries in merged.items())
         key = ("text", live)
         found = self._numbers.get(key)
         if found is None:
@@ -320,21 +324,26 @@ class Scanners:
 
     def _new_text_state(self, parts: tuple[TextPart, ...]) -> int:
         store = self._store
-        flags = BOUNDARY if any(language.boundary(state) for language, state, _ in parts) else 0
-        counted = any(e.low > 0 or e.high < _UNBOUNDED for _, _, entries in parts for e in entries)
+        flags = 0
+        counted = False
         accepted = 0
         everything = 0
-        records: list[int] = []
-        count = 0
         for language, state, entries in parts:
+            if language.boundary(state):
+                flags = BOUNDARY
             accepts = language.accepting(state)
-            lengths = self._length_set(language.lengths(state)) if counted else -1
             for e in entries:
-                records += [int(accepts), e.low, e.high, lengths, self._outcome(1 << e.variable)]
-                count += 1
+                counted = counted or e.low > 0 or e.high < _UNBOUNDED
                 everything |= 1 << e.variable
                 if accepts:
                     accepted |= 1 << e.variable
+        records: list[int] = []
+        if counted:
+            for language, state, entries in parts:
+                accepts = language.accepting(state)
+                lengths = self._length_set(language.lengths(state))
+                for e in entries:
+                    records += [int(accepts), e.low, e.high, lengths, self._outcome(1 << e.variable)]
         free = 0
         if len(parts) == 1:
             language, state, entries = parts[0]
@@ -349,7 +358,8 @@ class Scanners:
             flags |= COUNTED
             entry = store.append(m.ENTRY, records)
         outcome = self._outcome(accepted) if accepted else 0
-        return self._add_state(flags, outcome, entry, count if counted else 0, 0, free, self._outcome(everything))
+        count = len(records) // ENTRY_WIDTH
+        return self._add_state(flags, outcome, entry, count, 0, free, self._outcome(everything))
 
     def _length_set(self, lengths: LengthSet) -> int:
         if lengths == ALL_LENGTHS:
@@ -440,6 +450,30 @@ class Scanners:
     def atom_parts(self, number: int) -> tuple[AtomPart, ...]:
         """The components of an atom or raw state."""
         return self._atoms[number]
+
+
+Moves = tuple[tuple[int, ...], np.ndarray]  # type: ignore[type-arg]
+_moves: weakref.WeakKeyDictionary[Language, dict[int, Moves]] = weakref.WeakKeyDictionary()
+_MAX_MOVES = 20_000  # states of one language that are kept
+
+
+def moves(language: Language, state: int) -> Moves:
+    """The states after a state, the dead one first, and by byte the index of one (intp, shape (256,)).
+
+    Kept for as long as the language: equal patterns, formats and numbers share one, whatever the grammar.
+    """
+    known = _moves.get(language)
+    if known is None:
+        known = _moves[language] = {}
+    found = known.get(state)
+    if found is None:
+        row = language.row(state).tolist()
+        index = {0: 0}
+        column = np.array([index.setdefault(to, len(index)) for to in row], dtype=np.intp)
+        if len(known) >= _MAX_MOVES:
+            known.clear()
+        found = known[state] = tuple(index), column
+    return found
 
 
 def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:

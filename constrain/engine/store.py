@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from constrain.engine.row_memory import RowPiece
 from constrain.grammars.errors import ResourceLimitError
 from constrain.kernels import memory as m
 from constrain.kernels.intern import (
@@ -99,11 +100,23 @@ class Store(m.Context):
             self.allocate(hashes, 2 * tables[hashes].size)
             rehash_records(records, width, seed, int(counters[count]), tables[hashes])
         elif table == m.ROWS:
-            self.forget_rows()
+            self._more_rows()
         elif table == m.NAMES and tables[table].size >= _MAX_NAMES:
             raise ResourceLimitError("", "properties", "too many names are kept", f"names {_MAX_NAMES}")
         else:
             self.reserve(table, 2 * tables[table].size)
+
+    def bind_rows(self, piece: RowPiece) -> None:
+        """Keep mask rows in a piece of memory, as far as it may be used."""
+        self._rows = piece
+        self.bind(m.ROWS, piece.data)
+        self.array[m.LENGTHS + m.ROWS] = piece.limit
+
+    def _more_rows(self) -> None:
+        if self._rows.extend():
+            self.array[m.LENGTHS + m.ROWS] = self._rows.limit
+        else:
+            self.forget_rows()
 
     def forget_rows(self) -> None:
         """Make all mask rows free again."""

@@ -812,9 +812,7 @@ class _Crossing:
         self._offsets = memoryview(fixed[m.TOKEN_OFF])
         self._data = fixed[m.TOKEN_BYTES].tobytes()
         self._words = words
-        count = len(self._offsets) - 1
-        comma = [t for t in range(count) if 0x2C in self.text(t)]
-        bracket = [t for t in range(count) if 0x5B in self.text(t)]
+        comma, bracket = self._with_byte(fixed, 0x2C), self._with_byte(fixed, 0x5B)
         self.commas = (self._as_row(comma), self._as_row(t for t in comma if _follows(self.text(t), b",", quoted=True)))
         self.further = tuple(
             self._as_row(t for t in comma if _follows(self.text(t), b",", quoted=quoted, more=True))
@@ -828,6 +826,11 @@ class _Crossing:
     def text(self, token: int) -> bytes:
         """The bytes of a token."""
         return self._data[self._offsets[token] : self._offsets[token + 1]]
+
+    def _with_byte(self, fixed: dict[int, Any], byte: int) -> list[int]:
+        """The tokens that hold a byte."""
+        places = np.flatnonzero(fixed[m.TOKEN_BYTES] == byte)
+        return np.unique(np.searchsorted(fixed[m.TOKEN_OFF], places, side="right") - 1).tolist()  # type: ignore[no-any-return]
 
     def _as_row(self, tokens: Iterable[int]) -> NDArray[np.int32]:
         bits = np.zeros(32 * self._words, dtype=bool)
