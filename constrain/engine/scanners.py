@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.engine.store import Store
 from constrain.grammars.json_schema.keys import KeyClass
@@ -23,6 +24,7 @@ from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
+from constrain.kernels.distinct import distinct
 from constrain.kernels.step import (
     BOUNDARY,
     COUNTED,
@@ -173,18 +175,22 @@ class Scanners:
                 if number is None:
                     number = known[t] = number_of([(language, t, what)])
                 numbers.append(number)
-            return np.array(numbers, dtype=np.int32)[column]
-        found = [moves(language, state) for language, state, _ in parts]
-        of_column: dict[tuple[int, ...], int] = {(0,) * len(parts): 0}
-        out = []
-        for columns in zip(*(column.tolist() for _, column in found), strict=True):
-            number = of_column.get(columns)
-            if number is None:
-                tops = [targets[i] for (targets, _), i in zip(found, columns, strict=True)]
-                live = [(p[0], t, p[2]) for p, t in zip(parts, tops, strict=True) if t]
-                number = of_column[columns] = number_of(live)
-            out.append(number)
-        return np.array(out, dtype=np.int32)
+            return np.array(numbers, dtype=np.int32).take(column)
+        # Bytes that no part tells apart lead to one state: a number with a digit for each part stands for it.
+        every = [moves(language, state) for language, state, _ in parts]
+        joint = every[0][1]
+        for targets, column in every[1:]:
+            joint = joint * len(targets) + column
+        kinds, column = distinct(joint)
+        numbers = []
+        for kind in kinds:
+            live = []
+            for (language, _, what), (targets, _) in zip(reversed(parts), reversed(every), strict=True):
+                kind, digit = divmod(kind, len(targets))
+                if digit:
+                    live.append((language, targets[digit], what))
+            numbers.append(number_of(live[::-1]) if live else 0)
+        return np.array(numbers, dtype=np.int32).take(column)
 
     # ---- strings -----------------------------------------------------------------------------------------------------
 
@@ -452,13 +458,13 @@ class Scanners:
         return self._atoms[number]
 
 
-Moves = tuple[tuple[int, ...], np.ndarray]  # type: ignore[type-arg]
+Moves = tuple[list[int], NDArray[np.int64]]
 _moves: weakref.WeakKeyDictionary[Language, dict[int, Moves]] = weakref.WeakKeyDictionary()
 _MAX_MOVES = 20_000  # states of one language that are kept
 
 
 def moves(language: Language, state: int) -> Moves:
-    """The states after a state, the dead one first, and by byte the index of one (intp, shape (256,)).
+    """The states after a state, the dead one first, and by byte the index of one (int64, shape (256,)).
 
     Kept for as long as the language: equal patterns, formats and numbers share one, whatever the grammar.
     """
@@ -467,12 +473,9 @@ def moves(language: Language, state: int) -> Moves:
         known = _moves[language] = {}
     found = known.get(state)
     if found is None:
-        row = language.row(state).tolist()
-        index = {0: 0}
-        column = np.array([index.setdefault(to, len(index)) for to in row], dtype=np.intp)
         if len(known) >= _MAX_MOVES:
             known.clear()
-        found = known[state] = tuple(index), column
+        found = known[state] = distinct(language.row(state))
     return found
 
 

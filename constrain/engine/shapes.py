@@ -617,10 +617,15 @@ class Shapes:
         if kind == V_ATOM:
             return self.scanners.atom_start((i, forms.atoms(v)) for i, v in enumerate(variables))
         if kind == V_OBJECT:
-            shape = self._object_shape([(i, a) for i, v in enumerate(variables) for a in forms.objects(v)])
+            objects = [(i, a) for i, v in enumerate(variables) for a in forms.objects(v)]
+            if not objects:
+                return 0
+            shape = self._object_shape(objects)
         else:
             assert kind == V_ARRAY
             arrays = [(i, a) for i, v in enumerate(variables) for a in forms.arrays(v)]
+            if not arrays:
+                return 0
             distinct = [(i, o) for i, a in arrays if a.unique and (o := as_names(forms, a)) is not None]
             if distinct and len(distinct) == len(arrays):
                 shape = self._object_shape(distinct, UNIQUE_KIND)

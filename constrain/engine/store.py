@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import struct
 from collections.abc import Sequence
 
 from constrain.engine.row_memory import RowPiece
@@ -47,6 +49,15 @@ _FIRST_SIZES = {
 _MAX_NAMES = 1 << 24  # beginnings of free names; registers hold their numbers in so many bits
 
 
+_FEW = 48  # values up to this number are packed, which is quicker than to make an array of them
+
+
+@functools.cache
+def _packer(kind: str, count: int) -> struct.Struct:
+    """Writes `count` numbers of a numpy type, in the sizes of this machine."""
+    return struct.Struct(f"@{count}{kind}")
+
+
 class Store(m.Context):
     """A context whose tables grow."""
 
@@ -57,6 +68,7 @@ class Store(m.Context):
         self.allocate(m.DFA, 64 * 256, -1)
         self.allocate(m.VSET, 128, -1)
         self._used: dict[int, int] = {}
+        self._memory: dict[int, memoryview] = {}  # of tables that are appended to
         # Number 0 means "none" or "empty" for all of these.
         for counter in (m.N_NAMES, m.N_FREE, m.N_SEEN):
             self.array[counter] = 1
@@ -71,8 +83,15 @@ class Store(m.Context):
         """Add a record; returns the offset of its first element."""
         at = self._used.get(table, 0)
         end = at + len(values)
-        data = self.reserve(table, end, fill)
-        if len(values):
+        data = self.tables[table]
+        if data.size < end:
+            data = self.reserve(table, end, fill)
+        if len(values) <= _FEW:
+            memory = self._memory.get(table)
+            if memory is None or memory.obj is not data:
+                memory = self._memory[table] = memoryview(data)
+            _packer(memory.format, len(values)).pack_into(memory, at * memory.itemsize, *values)
+        else:
             data[at:end] = values
         self._used[table] = end
         return at

@@ -12,7 +12,15 @@ from constrain.engine.row_memory import RowMemory
 from constrain.grammars.json_schema.text_distance import spelling_with
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
-from constrain.kernels.classes import CLASS_BY_FIRST, CLASS_BY_SECOND, NO_CLASS, classify, token_classes
+from constrain.kernels.classes import (
+    CLASS_BY_FIRST,
+    CLASS_BY_SECOND,
+    NO_CLASS,
+    class_rows,
+    classify,
+    longest_in,
+    token_classes,
+)
 from constrain.kernels.mask import TABLE_WIDTH
 from constrain.kernels.memory import NODE_WIDTH, ROOT_WIDTH
 from constrain.kernels.step import X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW
@@ -78,12 +86,16 @@ class Terminals:
         root[trie.byte[children], 0] = children
         root[trie.byte[children], 1] = below[children] | np.int64(1) << np.minimum(own[children], NO_CLASS)
         self.fixed[m.T_ROOT] = root.reshape(-1)
-        self._token_classes = np.full(32 * self.words, 1 << NO_CLASS, dtype=np.int64)
+        token_classes_of = np.full(32 * self.words, 1 << NO_CLASS, dtype=np.int64)
         self._token_points = np.zeros(32 * self.words, dtype=np.int32)
         token_classes(
             trie.byte, trie.depth, own, trie.token_offset, trie.token_ids, self.longest,
-            self._token_classes, self._token_points,
+            token_classes_of, self._token_points,
         )  # fmt: skip
+        self._with_class = np.zeros((NO_CLASS + 1, self.words), dtype=np.int32)  # by class: tokens that hold it
+        class_rows(token_classes_of, self._with_class)
+        self._longest_first = np.argsort((self.longest - self._token_points).astype(np.int16), kind="stable").astype(np.int32)
+        self._up_to: dict[int, NDArray[np.int32]] = {}  # by number of code points: tokens that have no more
 
     def _add_special_trie(self) -> None:
         """The trie of the tokens that hold a quote or a backslash."""
@@ -145,15 +157,23 @@ class Terminals:
         if found is None:
             if len(self._loop_rows) >= _LOOP_ROWS:
                 return NO_ROW
-            inside = self._token_classes & ~loop == 0
-            if limit < 1 << 30:
-                inside &= self._token_points <= limit
             found = self._loop_rows[loop, limit] = self._new_row()
-            self._rows[found * self.words : (found + 1) * self.words] = np.packbits(inside, bitorder="little").view(
-                "<i4"
-            )
-            self._sizes[found] = int(self._token_points[inside].max(initial=0))
+            row = self._rows[found * self.words : (found + 1) * self.words]
+            others = [c for c in range(NO_CLASS + 1) if not loop >> c & 1]
+            np.bitwise_or.reduce(self._with_class[others], axis=0, out=row)
+            np.invert(row, out=row)
+            if limit < 1 << 30:
+                row &= self._with_points_up_to(limit)
+            self._sizes[found] = longest_in(row, self._longest_first, self._token_points)
             self._loops[found] = loop
+        return found
+
+    def _with_points_up_to(self, limit: int) -> NDArray[np.int32]:
+        limit = min(limit, self.longest)
+        found = self._up_to.get(limit)
+        if found is None:
+            bits = np.packbits(self._token_points <= limit, bitorder="little")
+            found = self._up_to[limit] = bits.view("<i4").astype(np.int32)
         return found
 
     def _build(self, context: m.Context, node: int, key: int) -> int:

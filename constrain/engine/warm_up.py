@@ -16,6 +16,7 @@ def warm_up(*, quiet: bool = False) -> float:
     from constrain.engine.batch import accept_tokens, fill_next_token_bitmasks
     from constrain.engine.bitmask import apply_token_bitmask
     from constrain.engine.grammar import json_schema
+    from constrain.kernels.ahead import compile_ahead
     from constrain.kernels.apply import any_allowed
     from constrain.vocabulary import Vocabulary
 
@@ -40,4 +41,5 @@ def warm_up(*, quiet: bool = False) -> float:
     apply_token_bitmask(np.zeros((1, 258), dtype=np.float32), bitmask)
     found = np.zeros(1, dtype=np.bool_)
     any_allowed(bitmask, 258, found)
+    compile_ahead()
     return time.perf_counter() - begun
