@@ -32,7 +32,7 @@ class AutomatonLock:
         with self._lock:
             if self._flags is not None:
                 self._flags[m.LOCKED] = 1
-            self._flags = memoryview(context.array)
+            self._flags = memoryview(context.array)  # type: ignore[arg-type]
             self._flags[m.LOCKED] = int(self._depth > 0 or not _HAS_GIL)
 
     def __enter__(self) -> None:

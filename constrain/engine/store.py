@@ -88,8 +88,8 @@ class Store(m.Context):
             data = self.reserve(table, end, fill)
         if len(values) <= _FEW:
             memory = self._memory.get(table)
-            if memory is None or memory.obj is not data:
-                memory = self._memory[table] = memoryview(data)
+            if memory is None or memory.obj is not data:  # type: ignore[comparison-overlap]
+                memory = self._memory[table] = memoryview(data)  # type: ignore[arg-type]
             _packer(memory.format, len(values)).pack_into(memory, at * memory.itemsize, *values)
         else:
             data[at:end] = values

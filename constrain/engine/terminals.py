@@ -94,7 +94,9 @@ class Terminals:
         )  # fmt: skip
         self._with_class = np.zeros((NO_CLASS + 1, self.words), dtype=np.int32)  # by class: tokens that hold it
         class_rows(token_classes_of, self._with_class)
-        self._longest_first = np.argsort((self.longest - self._token_points).astype(np.int16), kind="stable").astype(np.int32)
+        self._longest_first = np.argsort((self.longest - self._token_points).astype(np.int16), kind="stable").astype(
+            np.int32
+        )
         self._up_to: dict[int, NDArray[np.int32]] = {}  # by number of code points: tokens that have no more
 
     def _add_special_trie(self) -> None:
