@@ -31,7 +31,7 @@ from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
-from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
+from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE, VSET_WIDTH
 from constrain.kernels.text_walk import NO_ROW
 
 DIGIT_LIMIT = 400
@@ -162,18 +162,17 @@ class Automaton:
     def _supply(self, kind: int, a: int, b: int) -> None:
         shapes, store = self.shapes, self.store
         if kind == intern.M_ROW:
-            shapes.scanners.row(a)
+            shapes.scanners.supply_row(a)
             return
         if kind == intern.M_LOOP:
             self._find_loop(a, with_row=bool(b))
             return
         if kind == intern.M_SHAPE:
-            # Built first: building may move the table.
-            start = shapes.start(a, b)
-            store.tables[m.VSET][4 * a + b] = start
+            self._supply_starts(a)
             return
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
+            self._supply_starts(shapes.slots[value][1])
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
@@ -200,6 +199,14 @@ class Automaton:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
         store.memo(memo_key(kind, a, b), value)
+
+    def _supply_starts(self, vset: int) -> None:
+        """Store where values of all types start. A mask before a value asks for every one of them."""
+        at = VSET_WIDTH * vset
+        for kind in range(VSET_WIDTH):
+            if self.store.tables[m.VSET][at + kind] < 0:
+                start = self.shapes.start(vset, kind)  # may move the table
+                self.store.tables[m.VSET][at + kind] = start
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""

@@ -6,6 +6,7 @@ strings of the grammar. What a completed text means is its *outcome*, the set of
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -20,7 +21,7 @@ from constrain.grammars.json_schema.normal import AtomAlternatives, StringAltern
 from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, TextLanguage
 from constrain.grammars.languages.extent import has_many, shortest_text
-from constrain.grammars.languages.number import number_language
+from constrain.grammars.languages.number import INTEGER, NUMBER, number_language
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
@@ -33,7 +34,11 @@ from constrain.kernels.step import (
     LITERAL_BIT,
     LITERALS_WIDTH,
     Q_FLAGS,
+    Q_LOOP,
+    Q_LOOP_ROW,
+    Q_OUTCOME,
     Q_PAD,
+    Q_SHORTEST,
     SIMPLE,
     STATE_WIDTH,
     UNIVERSAL,
@@ -100,6 +105,7 @@ class Scanners:
         self._known: dict[tuple[Language, object], dict[int, int]] = {}  # a language on its own: its states' numbers
         self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
         self._many: dict[tuple[TextLanguage, int], bool] = {}
+        self._begun: set[tuple[object, ...]] = set()  # languages of atoms, with variables, of which states were added
         self._add_state(0, 0)  # dead
         self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
         self._add_free_text()
@@ -419,6 +425,17 @@ class Scanners:
             self.build_row(number)
         return self._store.tables[m.DFA][number * 256 : number * 256 + 256]
 
+    def supply_row(self, number: int) -> None:
+        """Build the row of a state, and of those after it so long as there is one way to go on."""
+        dfa = self._store.tables[m.DFA]
+        for _ in range(_CHAIN):
+            self.build_row(number)
+            dfa = self._store.tables[m.DFA]
+            row = dfa[number * 256 : number * 256 + 256]
+            number = int(row.max())
+            if not number or dfa[number * 256] >= 0 or ((row != number) & (row != 0)).any():
+                break
+
     # ---- atoms and raw text ------------------------------------------------------------------------------------------
 
     def atom_start(self, alternatives: Iterable[tuple[int, AtomAlternatives]]) -> int:
@@ -442,6 +459,10 @@ class Scanners:
     def _atom_state(self, parts: list[AtomPart]) -> int:
         key = ("atom", tuple(parts))
         found = self._numbers.get(key)
+        if found is None and len(parts) == 1 and parts[0][0] in _USUAL and parts[0][::2] not in self._begun:
+            self._begun.add(parts[0][::2])
+            self._add_beginning(parts[0][0], parts[0][2])
+            found = self._numbers.get(key)
         if found is None:
             bits = 0
             for language, state, variables in parts:
@@ -453,10 +474,53 @@ class Scanners:
             self._atoms[found] = tuple(parts)
         return found
 
+    def _add_beginning(self, language: Language, variables: tuple[int, ...]) -> None:
+        """Add the first states of a language at once, with their rows."""
+        states, rows, records = beginning(language)
+        new = records.copy()
+        new[:, Q_OUTCOME] *= self._outcome(sum(1 << v for v in variables))
+        first = self._store.append(m.STATE, new.reshape(-1)) // STATE_WIDTH
+        dfa = self._store.reserve(m.DFA, (first + len(states)) * 256, -1)
+        dfa[first * 256 : first * 256 + rows.size] = np.where(rows, rows + (first - 1), 0)
+        for number, state in enumerate(states, start=first):
+            part = ((language, state, variables),)
+            self._numbers["atom", part] = number
+            self._atoms[number] = part
+
     def atom_parts(self, number: int) -> tuple[AtomPart, ...]:
         """The components of an atom or raw state."""
         return self._atoms[number]
 
+
+_USUAL = frozenset((NUMBER, INTEGER, _NULL, _TRUE, _FALSE))
+"""Languages that are in most grammars."""
+_BEGINNING = 24  # states of such a language whose rows are added at once
+
+
+@functools.cache
+def beginning(language: Language) -> tuple[list[int], NDArray[np.int32], NDArray[np.int64]]:
+    """The first states of a language of `_USUAL` in the order of their distance, and those after them.
+
+    With the rows of the former, one after the other, of 1 + the index of a state or 0; and the records of all, with 1
+    for the outcome of those that accept.
+    """
+    states = [language.start]
+    done = 0
+    while done < min(len(states), _BEGINNING):
+        after = language.row(states[done]).tolist()
+        states.extend(t for t in dict.fromkeys(after) if t and t not in states)
+        done += 1
+    number = {0: 0} | {s: i + 1 for i, s in enumerate(states)}
+    rows = np.array([number[t] for s in states[:done] for t in language.row(s).tolist()], dtype=np.int32)
+    records = np.zeros((len(states), STATE_WIDTH), dtype=np.int64)
+    records[:, Q_OUTCOME] = [language.accepting(s) for s in states]
+    records[:, Q_SHORTEST] = [language.shortest(s) for s in states]
+    records[:, [Q_LOOP, Q_LOOP_ROW, Q_PAD]] = -1
+    records[:done, Q_FLAGS] = np.where(rows.reshape(done, 256).any(axis=1), HAS_NEXT, 0)
+    return states, rows, records
+
+
+_CHAIN = 16  # rows built at once where there is one way to go on
 
 Moves = tuple[list[int], NDArray[np.int64]]
 _moves: weakref.WeakKeyDictionary[Language, dict[int, Moves]] = weakref.WeakKeyDictionary()
