@@ -33,7 +33,6 @@ from .marks import (
     ENTER,
     KEY_IN,
     KEY_IN_SPECIAL,
-    SPECIAL_TOKENS,
     STEP_IN_SPECIAL,
     add_row,
     clear_bit,
@@ -44,7 +43,7 @@ from .marks import (
     push,
     set_below,
     set_bit,
-    walk_plain,
+    walk_special,
 )
 from .memory import (
     ALT,
@@ -410,7 +409,7 @@ def _end_name(
     for t in range(node_first(nodes, i), node_stop(nodes, i)):
         set_bit(rows, base, tokens[t])
     if declared:
-        return walk_plain(C, SPECIAL_TOKENS, i, base)
+        return walk_special(C, i, base)
     code = _rest_walk(C, i, base)
     return _try_below(C, True, i, skip, base, stack, q, n) if code == _BY_TOKEN else code
 
@@ -437,7 +436,7 @@ def _escape(C: Any, i: int, base: int, stack: int, skip: int, names: int, state:
     push(C, walk, node_depth(nodes, i) * 5)
     for t in range(node_first(nodes, i), node_stop(nodes, i)):
         set_bit(rows, base, tokens[t])
-    return walk_plain(C, SPECIAL_TOKENS, i, base)
+    return walk_special(C, i, base)
 
 
 @njit

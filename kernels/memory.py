@@ -47,8 +47,9 @@ WALK, TABLE, LITERALS, T_CLASSES, T_ROOT, POSTPONED, KEY_LOOPS, LOOP_SIZES = ran
 DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(21, 28)  # int32
 # int32, the vocabulary's: the nodes and token ids of a trie, T_ of all tokens, X_ of those that leave plain text, ...
 T_NODE, T_TID, X_NODE, X_TID, T_HEIGHT, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(28, 37)
-NAME_BYTES, T_OWN, TOKEN_BYTES = range(37, 40)  # uint8
-N_TABLES = 40
+T_KIDS, T_KID_NODE = 37, 38  # by node: its first child in the list of children, which is ordered by parent and byte
+NAME_BYTES, T_OWN, TOKEN_BYTES, T_KID_BYTE = range(39, 43)  # uint8
+N_TABLES = 43
 INT32_TABLES = range(DFA, NAME_BYTES)
 UINT8_TABLES = range(NAME_BYTES, N_TABLES)
 

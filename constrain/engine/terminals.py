@@ -21,12 +21,13 @@ from constrain.kernels.classes import (
     longest_in,
     token_classes,
 )
+from constrain.kernels.marks import walk_size
 from constrain.kernels.mask import TABLE_WIDTH
 from constrain.kernels.memory import NODE_WIDTH, ROOT_WIDTH
 from constrain.kernels.step import X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW
 from constrain.kernels.terminal import content_row, scan
 from constrain.kernels.text_walk import NO_ROW
-from constrain.kernels.trie import Trie, build_trie
+from constrain.kernels.trie import Trie, build_trie, children
 from constrain.vocabulary import Vocabulary
 
 _LOOP_ROWS = 2048  # rows of loops kept for one vocabulary
@@ -55,6 +56,7 @@ class Terminals:
             m.TOKEN_BYTES: np.frombuffer(b"".join(self._tokens) or b"\0", dtype=np.uint8).copy(),
             m.EOS: np.array([e for e in vocabulary.eos_token_ids if 0 <= e < vocabulary.size], dtype=np.int32),
         }
+        self._list_children(trie)
         self._classify(trie)
         self._add_special_trie()
         self._table = np.zeros(TABLE_WIDTH * 64, dtype=np.int64)
@@ -70,6 +72,14 @@ class Terminals:
         self._content = np.empty((count, 2), dtype=np.int32)
         self._leaving = np.empty((count, 4), dtype=np.int32)
         self._scratch = np.zeros((self.longest + 2, 4), dtype=np.int64)
+
+    def _list_children(self, trie: Trie) -> None:
+        """The children of every node side by side, so that a walk looks at bytes in a row and skips most nodes."""
+        nodes = trie.byte.size
+        first, child = np.zeros(nodes + 1, dtype=np.int32), np.zeros(nodes, dtype=np.int32)
+        children(trie.depth, trie.end, first, child)
+        self.fixed[m.T_KIDS], self.fixed[m.T_KID_NODE] = first, child
+        self.fixed[m.T_KID_BYTE] = trie.byte[child]
 
     def _classify(self, trie: Trie) -> None:
         """Sort the characters of the vocabulary into classes, by node and by token."""
@@ -118,7 +128,7 @@ class Terminals:
             context.bind(table, data)
         context.array[m.ROW_WORDS] = self.words
         context.array[m.LONGEST] = self.longest
-        context.allocate(m.WALK, 5 * (2 * self.longest + 8))
+        context.allocate(m.WALK, walk_size(self.longest))
         self.bind(context)
 
     def table(self, context: m.Context, node: int, key: int) -> int:
