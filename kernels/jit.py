@@ -37,6 +37,9 @@ config: Any = _config  # its names are made at run time, from the environment
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+CONTEXT = "C"
+"""The name of the first parameter of kernels that take the context as a pointer, see `memory.py`."""
+
 
 def user_cache_folder() -> Path | None:
     """The folder for this library's own files on disk: `CONSTRAIN_CACHE_DIR`, else `constrain` in the user's cache.
@@ -174,7 +177,10 @@ def njit(
     """
 
     def wrap(py_func: F) -> F:
-        compiled: Any = numba.njit(nogil=nogil, error_model="numpy", inline=inline)(py_func)
+        # A pointer comes from other kernels only: no need to compile the way in from Python.
+        inner = py_func.__code__.co_varnames[:1] == (CONTEXT,)
+        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
+        compiled: Any = numba.njit(nogil=nogil, error_model="numpy", inline=inline, **options)(py_func)
         if hasattr(compiled, "enable_caching"):  # absent under NUMBA_DISABLE_JIT=1
             _one_version(compiled)
             try:

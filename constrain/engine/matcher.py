@@ -198,10 +198,15 @@ class Matcher:
         if self._terminated:
             row[:] = 0
             return
+        if not row.flags.writeable:
+            raise ValueError("the bitmask is read-only")
+        out = row if row.flags.carray else np.empty(row.shape, dtype=np.int32)
         with self._lock:
             position = self._position()  # first: it may change the automaton
-            self._automaton.copy_row(position, row)
+            self._automaton.copy_row(position, out)
             self._compiled._trim()
+        if out is not row:
+            row[:] = out
 
     def _fill_foreign(self, row: Any) -> None:
         """Fill a row that is a torch tensor, on any device."""
