@@ -243,7 +243,7 @@ def content_walk(
             i = node_end(nodes, i)
             continue
         names, state = C[OUT], C[OUT + 1]
-        if code == _BY_TOKEN and not _is_begun(C, False, used, n & _24, i, skip):
+        if code == _BY_TOKEN and _is_empty(C[OUT]) and not _is_begun(C, False, used, n & _24, i, skip):
             code = OK
         if code == _BY_TOKEN:
             code = _try_below(C, False, i, skip, base, stack, q, n)
@@ -295,12 +295,13 @@ def _content_step(C: Any, stack: int, first_name: int, names: int, state: int, b
             return MISS
     C[OUT] = names
     if state > 0:
-        code = free_name_opens(C, stack, state, 0)
+        code = free_name_opens(C, stack, state, 0, False)
         if code == MISS:
             return MISS
         if code == 1:
             C[OUT + 1] = state
-            return _BY_TOKEN if used != 0 and not _goes_on(C, stack, state) else OK
+            few = (used != 0 or not _is_empty(names)) and not _goes_on(C, stack, state)
+            return _BY_TOKEN if few else OK
     C[OUT + 1] = 0
     return OK if _some_name_opens(C, stack, names) else DEAD
 
@@ -501,7 +502,7 @@ def special_walk(
             code = _escape(C, i, base, stack, skip, names, state, n)
         else:
             code = _content_step(C, stack, first_name, names, state, b, used)
-        if code == _BY_TOKEN and not _is_begun(C, True, used, n & _24, i, skip):
+        if code == _BY_TOKEN and _is_empty(C[OUT]) and not _is_begun(C, True, used, n & _24, i, skip):
             code = OK
         if code == _BY_TOKEN:
             code = _try_below(C, True, i, skip, base, stack, q, n)

@@ -48,8 +48,9 @@ DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(21, 28)  # int
 # int32, the vocabulary's: the nodes and token ids of a trie, T_ of all tokens, X_ of those that leave plain text, ...
 T_NODE, T_TID, X_NODE, X_TID, T_HEIGHT, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(28, 37)
 T_KIDS, T_KID_NODE = 37, 38  # by node: its first child in the list of children, which is ordered by parent and byte
-NAME_BYTES, T_OWN, TOKEN_BYTES, T_KID_BYTE = range(39, 43)  # uint8
-N_TABLES = 43
+MARKS = 39  # int32: the automaton of the texts that strings must not hold, see `marked.py`
+NAME_BYTES, T_OWN, TOKEN_BYTES, T_KID_BYTE = range(40, 44)  # uint8
+N_TABLES = 44
 INT32_TABLES = range(DFA, NAME_BYTES)
 UINT8_TABLES = range(NAME_BYTES, N_TABLES)
 
@@ -69,7 +70,12 @@ MAX_REACHED = 12  # states looked at to find a loop
 # Not 0 while the lock is held, and where positions may be more than the automaton's own; see `sequence.py`.
 LOCKED, LAYERED = RESUME + 1, RESUME + 2
 LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 3, RESUME + 8)
-CONTEXT_SIZE = REACHED + 2 * MAX_REACHED
+WIRE = REACHED + 2 * MAX_REACHED  # see `wire.py`
+ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written as JSON; -1 for none
+# Whether only what has to be escaped is, and in one way: bit 0. Bits 1 to 4 for the first bytes 0xF1 to 0xF4 that no
+# token has alone: the characters behind them have to be escaped too.
+PLAIN_ESCAPES = ARGUMENT_DEPTH + 1
+CONTEXT_SIZE = PLAIN_ESCAPES + 1
 
 
 if config.BOUNDSCHECK:

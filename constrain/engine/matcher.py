@@ -43,6 +43,7 @@ class Matcher:
         "_follow",
         "_lock",
         "_positions",
+        "_stops",
         "_terminated",
         "_words",
         "_write",
@@ -58,7 +59,8 @@ class Matcher:
         self._positions: list[int] = [self._automaton.start]  # negative after the end
         self._accepted: list[int | bytes] = []
         self._terminated = False
-        self._eos = compiled.vocabulary.eos_token_ids
+        self._eos = compiled.end_token_ids
+        self._stops = compiled.stop_token_ids
         self._words = compiled.bitmask_words
 
     @property
@@ -82,7 +84,16 @@ class Matcher:
                 return False
         self._positions.append(to)
         self._accepted.append(token_id)
+        if self._stops and token_id in self._stops:
+            self._stop(to)
         return True
+
+    def _stop(self, position: int) -> None:
+        """End the sequence after a token that completes the text, if it does."""
+        with self._lock:
+            if self._automaton.may_end(position):
+                self._terminated = True
+                self._positions[-1] = _ENDED
 
     def _accept(self, token_id: int, *, refused: bool) -> int:
         """The position after a token that the kernel alone did not take, negative after the end; or REFUSED."""
@@ -140,6 +151,7 @@ class Matcher:
         other._follow, other._write, other._fill = self._follow, self._write, self._fill
         other._positions, other._accepted = self._positions.copy(), self._accepted.copy()
         other._terminated, other._eos, other._words = self._terminated, self._eos, self._words
+        other._stops = self._stops
         return other
 
     def reset(self) -> None:
@@ -161,6 +173,8 @@ class Matcher:
                 else:
                     position = automaton.accept_token(position, step)
                 self._positions.append(position)
+            if self._terminated:
+                self._positions[-1] = _ENDED
         return self._positions[-1]
 
     # ---- looking -----------------------------------------------------------------------------------------------------
