@@ -164,23 +164,34 @@ def njit(function: F, /) -> F: ...
 
 
 @overload
-def njit(*, inline: Literal["never", "always"] = "never", nogil: bool = True) -> Callable[[F], F]: ...
+def njit(
+    *, inline: Literal["never", "always"] = "never", nogil: bool = True, fastmath: frozenset[str] = frozenset()
+) -> Callable[[F], F]: ...
 
 
 def njit(
-    function: F | None = None, /, *, inline: Literal["never", "always"] = "never", nogil: bool = True
+    function: F | None = None,
+    /,
+    *,
+    inline: Literal["never", "always"] = "never",
+    nogil: bool = True,
+    fastmath: frozenset[str] = frozenset(),
 ) -> F | Callable[[F], F]:
     """Compile a kernel on its first call; use as `@njit` or `@njit(inline="always")`.
 
     `inline="always"` pastes the function into its callers before type inference, for small helpers of hot loops.
     `nogil=False` keeps the interpreter's lock while it runs, for what must not run beside other Python threads.
+    `fastmath` names the liberties that LLVM may take with this function's floating-point arithmetic, by default none:
+    a sum in a loop needs "reassoc" to become vector instructions.
     """
 
     def wrap(py_func: F) -> F:
         # A pointer comes from other kernels only: no need to compile the way in from Python.
         inner = py_func.__code__.co_varnames[:1] == (CONTEXT,)
         options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
-        compiled: Any = numba.njit(nogil=nogil, error_model="numpy", inline=inline, **options)(py_func)
+        compiled: Any = numba.njit(nogil=nogil, error_model="numpy", inline=inline, fastmath=set(fastmath), **options)(
+            py_func
+        )
         if hasattr(compiled, "enable_caching"):  # absent under NUMBA_DISABLE_JIT=1
             _one_version(compiled)
             try:
