@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +39,6 @@ class Grammar:
 
     Attributes:
         unenforced: keywords that were left out (`on_unsupported="warn"`) and formats that no specification defines.
-        fingerprint: hexadecimal digest of all that decides which texts are accepted.
     """
 
     def __init__(self, document: SchemaDocument, *, whitespace: bool, pattern: str | None = None) -> None:
@@ -46,9 +46,6 @@ class Grammar:
         self._whitespace = whitespace
         self._pattern = pattern
         self.unenforced: tuple[Unenforced, ...] = tuple(document.unenforced)
-        content = [dataclasses.replace(s, pointer="") for s in document.subschemas]
-        described = repr((document.root, content, whitespace, pattern))
-        self.fingerprint: str = hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
         self._prepared: list[tuple[NormalForm, Inhabitation]] = []
         self._has_repeated = False
         if pattern is None:
@@ -58,6 +55,13 @@ class Grammar:
             self._has_repeated = forms.has_repeated
             inhabitation.require(forms.root)
             self._prepared.append((forms, inhabitation))
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of all that decides which texts are accepted."""
+        content = [dataclasses.replace(s, pointer="") for s in self._document.subschemas]
+        described = repr((self._document.root, content, self._whitespace, self._pattern))
+        return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def narrowings(self) -> tuple[Narrowing, ...]:

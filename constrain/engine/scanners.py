@@ -80,6 +80,22 @@ class _Word(Language):
 _NULL, _TRUE, _FALSE = _Word(b"null"), _Word(b"true"), _Word(b"false")
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What every automaton begins with: the dead state and those of free text."""
+
+    states: np.ndarray  # type: ignore[type-arg]
+    rows: np.ndarray  # type: ignore[type-arg]
+    known: dict[tuple[Language, object], np.ndarray]  # type: ignore[type-arg]
+    numbers: dict[tuple[object, ...], int]
+    texts: dict[int, tuple[TextPart, ...]]
+    free: dict[int, int]
+    distance: list[int]
+
+
+_beginning: list[_Beginning] = []  # kept from the first automaton
+
+
 class Scanners:
     """All table states of one automaton.
 
@@ -99,7 +115,11 @@ class Scanners:
         self._many: dict[tuple[TextLanguage, int], bool] = {}
         self._add_state(0, 0)  # dead
         self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
-        self._add_free_text()
+        if _beginning:
+            self._begin_like(_beginning[0])
+        else:
+            self._add_free_text()
+            _beginning.append(self._kept())
 
     # ---- states ------------------------------------------------------------------------------------------------------
 
@@ -148,6 +168,31 @@ class Scanners:
         self._store.array[m.FREE_TEXT_STATE] = first
         for state in states:
             self.build_row(self._free[state])
+
+    def _kept(self) -> _Beginning:
+        store = self._store
+        used = store.used(m.STATE)
+        return _Beginning(
+            store.tables[m.STATE][:used].copy(),
+            store.tables[m.DFA][: used // STATE_WIDTH * 256].copy(),
+            {key: known.copy() for key, known in self._known.items()},
+            dict(self._numbers),
+            dict(self._texts),
+            dict(self._free),
+            self.free_text_distance,
+        )
+
+    def _begin_like(self, kept: _Beginning) -> None:
+        """Copy the states of free text, which are the same in every automaton."""
+        self._store.append(m.STATE, kept.states[self._store.used(m.STATE) :])
+        self._store.reserve(m.DFA, kept.rows.size, -1)[: kept.rows.size] = kept.rows
+        self._known = {key: known.copy() for key, known in kept.known.items()}
+        self._numbers, self._texts, self._free = dict(kept.numbers), dict(kept.texts), dict(kept.free)
+        self.free_text_distance = kept.distance
+        self.free_text_states = len(kept.free)
+        self.free_text_start = 1
+        self._outcome(1)
+        self._store.array[m.FREE_TEXT_STATE] = kept.free[FREE_TEXT.start]
 
     def build_row(self, number: int) -> None:
         """Fill the row of a state."""

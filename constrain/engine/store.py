@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from constrain.grammars.errors import ResourceLimitError
 from constrain.kernels import memory as m
 from constrain.kernels.intern import (
@@ -28,7 +31,6 @@ _FIRST_SIZES = {
     m.ALT: 192,
     m.SLOT: 96,
     m.STATE: 12 * 64,
-    m.POSTPONED: 1 << 15,
     m.KEY_LOOPS: 24,
     m.ENTRY: 64,
     m.WORDS: 128,
@@ -43,6 +45,9 @@ _FIRST_SIZES = {
 }
 
 
+_POSTPONED = 1 << 15
+
+
 _MAX_NAMES = 1 << 24  # beginnings of free names; registers hold their numbers in so many bits
 
 
@@ -51,8 +56,8 @@ class Store(m.Context):
 
     def __init__(self) -> None:
         super().__init__()
-        for table, size in _FIRST_SIZES.items():
-            self.allocate(table, size)
+        self.allocate_zeroed(_FIRST_SIZES)
+        self.bind(m.POSTPONED, np.empty(_POSTPONED, dtype=np.int64))  # read where it was written to, and only there
         self.allocate(m.DFA, 64 * 256, -1)
         self.allocate(m.VSET, 128, -1)
         self._used: dict[int, int] = {}
@@ -66,7 +71,7 @@ class Store(m.Context):
         """Elements of an append-only table in use."""
         return self._used.get(table, 0)
 
-    def append(self, table: int, values: Sequence[int], fill: int = 0) -> int:
+    def append(self, table: int, values: Sequence[int] | NDArray[np.int64], fill: int = 0) -> int:
         """Add a record; returns the offset of its first element."""
         at = self._used.get(table, 0)
         end = at + len(values)
