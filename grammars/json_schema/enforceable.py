@@ -1,7 +1,8 @@
 """What the automaton cannot follow, found before generation begins.
 
 A schema is lowered when generation gets to its parts. Parts that could then turn out to be impossible or too large are
-possible only with some keywords; where one of those occurs, everything reachable is brought to normal form at once.
+possible only with some keywords; where one of those occurs, everything from which it is reached is brought to normal
+form at once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import MAX_COUNTED, Items, is_tracked
 from constrain.grammars.json_schema.members import Members
+from constrain.grammars.json_schema.narrowing import reaching
 from constrain.grammars.json_schema.normal import Has, NormalForm, Variable
 from constrain.grammars.json_schema.texts import is_combined, texts_of
 
@@ -37,7 +39,7 @@ def _is_delicate(s: Subschema) -> bool:
 def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     """Raise what lowering the whole schema would raise: `UnsupportedSchemaError` or `ResourceLimitError`."""
     for index, s in enumerate(document.subschemas):
-        if s.pattern is None and s.format is None and not s.all_of:
+        if not s.all_of and ((s.pattern is None and s.format is None) or not _asks_of_strings([s])):
             continue
         variable = forms.variable((index,))
         if _asks_of_strings([document.subschemas[i] for i in variable if i >= 0]):
@@ -46,21 +48,32 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                     texts_of(text)
             except ResourceLimitError as error:
                 raise ResourceLimitError(error.pointer or s.pointer, error.keyword, error.reason, error.limit) from None
-    if not any(map(_is_delicate, document.subschemas)):
+    delicate = {index for index, s in enumerate(document.subschemas) if _is_delicate(s)}
+    if not delicate:
         return
+    leading = reaching(document.subschemas, delicate)
+    count = len(document.subschemas)
+
+    def matters(variable: Variable) -> bool:
+        return any(i < 0 or i >= count or i in leading for i in variable)
+
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     distinct = Distinct(forms)
     while todo and len(seen) <= MAX_VARIABLES:
         variable = todo.pop()
+        index = next(iter(variable)) if len(variable) == 1 else -1
         try:
-            parts = _parts(forms, variable, distinct)
+            if 0 <= index < count and index not in delicate and forms.is_plain(index):
+                parts = {forms.variable((i,)) for i in document.subschemas[index].of_members_and_items()}
+            else:
+                parts = _parts(forms, variable, distinct)
         except ResourceLimitError as error:
             if error.pointer:
                 raise
             raise ResourceLimitError(forms.pointer(variable), error.keyword, error.reason, error.limit) from None
         for part in parts:
-            if part not in seen:
+            if part not in seen and matters(part):
                 seen.add(part)
                 todo.append(part)
 

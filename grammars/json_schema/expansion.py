@@ -60,6 +60,9 @@ class Conjunction:
     clauses: frozenset[frozenset[Atom]] = frozenset()
 
 
+_NOTHING: frozenset[Atom] = frozenset()
+
+
 class _Partial:
     """What has been chosen so far."""
 
@@ -176,6 +179,7 @@ class Expansion:
         self._member_values: dict[tuple[int, str], frozenset[int]] = {}
         self._empty: dict[frozenset[int], bool] = {}
         self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
+        self._plain: dict[int, bool] = {}
         self._marks = any(self._tracks(i) for i in range(len(subschemas)))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
@@ -261,6 +265,8 @@ class Expansion:
 
     def conjunctions(self, variable: frozenset[int], types: int) -> list[Conjunction]:
         """The variable, for one type, as a union of conjunctions."""
+        if all(i >= 0 and self.is_plain(i) for i in variable):
+            return self._plain_conjunction(variable, types)
         partial = _Partial(types)
         if not all(self._add_signed(partial, i, False) for i in sorted(variable)):
             return []
@@ -272,6 +278,35 @@ class Expansion:
                 raise self._too_many(variable)
         out = list(found)
         return _without_implied(out) if 1 < len(out) <= MAX_COMPARED else out
+
+    def is_plain(self, index: int) -> bool:
+        """Whether a subschema is a conjunction of assertions about the value itself, its members and its items."""
+        found = self._plain.get(index)
+        if found is None:
+            s = self._subschemas[index]
+            found = self._plain[index] = index not in self._tracked_rests and not (
+                s.any_of or s.one_of or s.none_of or s.conditions or s.dependent_required or s.dependent_schemas
+                or s.unevaluated_properties is not None or s.unevaluated_items is not None
+            )  # fmt: skip
+        return found
+
+    def _plain_conjunction(self, members: frozenset[int], types: int) -> list[Conjunction]:
+        """What a search would find where there is nothing to choose."""
+        listed: frozenset[object] | None = None
+        for i in members:
+            types &= self.types(i)
+        if not types:
+            return []
+        for i in members:
+            found = self._listed_identities(i, types)
+            if found is not None:
+                listed = found if listed is None else listed & found
+                if not listed:
+                    return []
+        kept = members
+        if all(self._subschemas[i].values is None for i in members):
+            kept = frozenset(i for i in members if self._matters(i, types))
+        return [Conjunction(kept, _NOTHING, frozenset(), types)]
 
     def _too_many(self, variable: frozenset[int]) -> ResourceLimitError:
         def applicators(i: int) -> int:

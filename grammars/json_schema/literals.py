@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import attrgetter
 
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import Subschema
 
-_TRUE = Subschema(pointer="")
+_asked = attrgetter(
+    *(
+        name
+        for name in Subschema.__dataclass_fields__
+        if name not in ("pointer", "all_of", "integral_fraction", "min_contains", "max_contains")
+    )
+)
+_NOTHING = _asked(Subschema(pointer=""))
 
 
 def type_of(value: object) -> int:
@@ -29,8 +37,4 @@ def says_nothing(s: Subschema) -> bool:
     """Whether a subschema constrains nothing by itself; the subschemas of its `all_of` may."""
     if s.types != ir.ANY_TYPE or s.values is not None:  # the two commonest ways to say something
         return False
-    return all(
-        getattr(s, name) == getattr(_TRUE, name)
-        for name in Subschema.__dataclass_fields__
-        if name not in ("pointer", "all_of", "integral_fraction", "min_contains", "max_contains")
-    )
+    return bool(_asked(s) == _NOTHING)

@@ -307,7 +307,7 @@ class Loader:
         if names:
             self.node = node
             anything, never = self._whole(True), self._whole(False)
-            node.all_of.append(len(self.subschemas))
+            node.add("all_of", len(self.subschemas))
             self.subschemas.append(
                 Subschema(
                     node.pointer,

@@ -46,14 +46,14 @@ def keep_from_narrowing(subschemas: list[Subschema], left_out: dict[int, set[str
         removed.append(Unenforced(node.pointer, keyword, _REASON))
         left_out.setdefault(id(node), set()).add(keyword)
 
-    wider = _reaching(subschemas, {number for number, node in enumerate(subschemas) if id(node) in left_out})
+    wider = reaching(subschemas, {number for number, node in enumerate(subschemas) if id(node) in left_out})
     for node in (subschemas[number] for number in sorted(wider)):
         if wider.intersection(node.none_of):
             node.none_of = [number for number in node.none_of if number not in wider]
             remove(node, "not")
         for group in [group for group in node.one_of if wider.intersection(group)]:
             node.one_of.remove(group)
-            node.any_of.append(group)  # what exactly one held for, at least one of the wider ones holds for
+            node.add("any_of", group)  # what exactly one held for, at least one of the wider ones holds for
             remove(node, "oneOf")
         for condition in [condition for condition in node.conditions if condition[0] in wider]:
             node.conditions.remove(condition)
@@ -86,7 +86,7 @@ def _may_narrow(node: Subschema) -> bool:
     )
 
 
-def _reaching(subschemas: list[Subschema], targets: set[int]) -> set[int]:
+def reaching(subschemas: list[Subschema], targets: set[int]) -> set[int]:
     """The subschemas from which one of `targets` is reached, with the targets."""
     above: list[list[int]] = [[] for _ in subschemas]
     for number, node in enumerate(subschemas):

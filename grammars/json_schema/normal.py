@@ -204,6 +204,10 @@ class NormalForm:
             out |= self._expansion.closure(i)
         return out
 
+    def is_plain(self, index: int) -> bool:
+        """Whether a subschema only asserts things of the value itself, its members and its items."""
+        return self._expansion.is_plain(index)
+
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
         return self._expansion.closure(self._expansion.literal(value))
