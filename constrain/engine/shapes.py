@@ -136,13 +136,30 @@ class Shape:
         return found
 
 
+class _Outcomes:
+    """Sets of variables, as bit masks, and their numbers."""
+
+    def __init__(self) -> None:
+        self.bits: list[int] = [0, 1]
+        self._numbers: dict[int, int] = {0: 0, 1: 1}
+
+    def number(self, bits: int) -> int:
+        """The number of an outcome."""
+        found = self._numbers.get(bits)
+        if found is None:
+            found = self._numbers[bits] = len(self.bits)
+            self.bits.append(bits)
+        return found
+
+
 class Shapes:
     """The sets of alternatives, slots and variable sets of one automaton, and their records for the kernels."""
 
     def __init__(self, store: Store, forms: NormalForm, inhabitation: Inhabitation) -> None:
         self._store, self._forms, self.inhabitation = store, forms, inhabitation
-        self.outcomes: list[int] = [0, 1]  # number -> bit mask over the variables of a set
-        self._outcome_numbers: dict[int, int] = {0: 0, 1: 1}
+        self._outcomes = _Outcomes()
+        self.outcomes = self._outcomes.bits  # number -> bit mask over the variables of a set
+        self.outcome = self._outcomes.number
         self.scanners = Scanners(store, self.outcome)
         self.vsets: list[tuple[Variable, ...]] = []
         self._vset_numbers: dict[tuple[Variable, ...], int] = {}
@@ -168,14 +185,6 @@ class Shapes:
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
 
     # ---- numbering ---------------------------------------------------------------------------------------------------
-
-    def outcome(self, bits: int) -> int:
-        """The number of an outcome."""
-        found = self._outcome_numbers.get(bits)
-        if found is None:
-            found = self._outcome_numbers[bits] = len(self.outcomes)
-            self.outcomes.append(bits)
-        return found
 
     def vset(self, variables: tuple[Variable, ...]) -> int:
         """The number of a set of variables that a value is read for."""

@@ -22,7 +22,7 @@ from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, Un
 from constrain.grammars.json_schema.dialect import Dialect
 from constrain.grammars.json_schema.dynamic_scope import DynamicScopes
 from constrain.grammars.json_schema.ir import ANY_TYPE, NULL, Subschema, Unenforced
-from constrain.grammars.json_schema.keywords import IN_PLACE, read_admitted, readers_of
+from constrain.grammars.json_schema.keywords import IN_PLACE, TYPES, read_admitted, readers_of
 from constrain.grammars.json_schema.references import References, Scope, Target
 from constrain.grammars.json_schema.values import ValueProblem, kind
 
@@ -34,6 +34,11 @@ CLOSING = 2  # objects below it are closed
 SEEN = 4  # the highest; what it marks as evaluated is seen by an `unevaluated…` keyword around it
 _MODE_BITS = 3
 _MODE_MASK = 7
+
+_WITHOUT_MEANING = frozenset(
+    ("type", "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly")
+)
+"""Keywords that, beside `type`, ask nothing in any draft."""
 
 T = TypeVar("T")
 
@@ -187,12 +192,41 @@ class Loader:
         return (CLOSED if self._passes_closing else 0) | (self._mode & CLOSING) | (SEEN if self.seen else 0)
 
     def _structural(self, schema: object, path: str, mode: int, boolean: bool) -> int:
-        self.check_schema(schema, path, boolean=boolean)
         pointer = self.node.pointer + path
+        if type(schema) is dict and not self._dynamic_scope:
+            types = self._types_alone(schema)
+            if types is not None:
+                return self._add_types(schema, pointer, mode, types)
+        self.check_schema(schema, path, boolean=boolean)
         number = self._add(schema, self.scope, pointer, mode)
         if not self.shared and self.subschemas[number].pointer != pointer:
             self.shared = True
         return number
+
+    def _types_alone(self, schema: dict[Any, Any]) -> int | None:
+        """The types that a subschema admits which says nothing else, so that it need not be read; else None."""
+        if self.scope.dialect.annotations:
+            return None
+        named = schema.get("type")
+        types = TYPES.get(named) if type(named) is str else None
+        if types is None or (len(schema) > 1 and not schema.keys() <= _WITHOUT_MEANING):
+            return None
+        return types
+
+    def _add_types(self, schema: dict[Any, Any], pointer: str, mode: int, types: int) -> int:
+        key = (id(schema), self.scope, mode)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.subschemas)
+            self._count_characters(pointer)
+            self.subschemas.append(Subschema(pointer, types, integral_fraction=self.scope.dialect.integral_fraction))
+        return number
+
+    def _count_characters(self, pointer: str) -> None:
+        self._pointer_characters += len(pointer)
+        if self._pointer_characters > MAX_POINTER_CHARACTERS:
+            limit = f"MAX_POINTER_CHARACTERS = {MAX_POINTER_CHARACTERS}"
+            raise ResourceLimitError(pointer[:200], "", "the schema nests too deeply", limit)
 
     def _add(self, schema: object, scope: Scope, pointer: str, mode: int) -> int:
         if isinstance(schema, dict):
@@ -210,10 +244,7 @@ class Loader:
                 return number
             if dynamic_scope:
                 self._dynamic_scopes.count(schema, pointer)
-            self._pointer_characters += len(pointer)
-            if self._pointer_characters > MAX_POINTER_CHARACTERS:
-                limit = f"MAX_POINTER_CHARACTERS = {MAX_POINTER_CHARACTERS}"
-                raise ResourceLimitError(pointer[:200], "", "the schema nests too deeply", limit)
+            self._count_characters(pointer)
             number = self._numbers[key] = len(self.subschemas)
             node = Subschema(pointer, integral_fraction=scope.dialect.integral_fraction)
             self.subschemas.append(node)
