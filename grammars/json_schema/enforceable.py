@@ -22,13 +22,14 @@ MAX_VARIABLES = 5_000
 """Parts of a schema that are looked at; the rest is left until generation gets there."""
 
 
-def _is_delicate(s: Subschema) -> bool:
+def _is_delicate(s: Subschema, forms: NormalForm) -> bool:
+    """Whether what is made of a subschema's own keywords can be impossible or too large."""
     return bool(
         s.unique_items
         or s.contains is not None
         or s.unevaluated_properties is not None
         or s.unevaluated_items is not None
-        or s.one_of
+        or any(not forms.exclude_each_other(group) for group in s.one_of)
         or s.none_of
         or s.conditions
         or s.pattern_properties
@@ -48,7 +49,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                     texts_of(text)
             except ResourceLimitError as error:
                 raise ResourceLimitError(error.pointer or s.pointer, error.keyword, error.reason, error.limit) from None
-    delicate = {index for index, s in enumerate(document.subschemas) if _is_delicate(s)}
+    delicate = {index for index, s in enumerate(document.subschemas) if _is_delicate(s, forms)}
     if not delicate:
         return
     leading = reaching(document.subschemas, delicate)
@@ -132,7 +133,7 @@ def _parts(forms: NormalForm, variable: Variable, distinct: Distinct) -> set[Var
             distinct.feasible(array)
             for part in (*array.prefix, *(() if array.items is None else (array.items,))):
                 distinct.is_endless(part)
-        if array.contains or (array.unique and not tracked):
+        if array.contains:
             out |= Items(forms, array).parts()
         else:
             out.update((*array.prefix, *(() if array.items is None else (array.items,))))

@@ -31,6 +31,8 @@ MAX_STEPS = 20_000
 """Choices tried to find them."""
 MAX_COMPARED = 1_024
 """Alternatives that are compared with each other."""
+MAX_PAIRED = 32
+"""Branches that are compared two by two for a quick look."""
 MAX_TESTED = 64
 """Values of an `enum` that are tested one by one for a quick look."""
 _LITERALS = re.compile(r"\^(?:([\w @/:;,=-]+)|\(([\w @/:;,=-]+(?:\|[\w @/:;,=-]+)*)\))\$", re.ASCII)
@@ -682,6 +684,24 @@ class Expansion:
         return True
 
     # ---- disjointness ------------------------------------------------------------------------------------------------
+
+    def exclude_each_other(self, group: list[int]) -> bool:
+        """Whether these branches plainly have no value in common, two by two; not so where they are many."""
+        seen = 0
+        shared = 0
+        for index in group:
+            types = self._plain_types(index)
+            shared |= seen & types
+            seen |= types
+        if not shared:
+            return True
+        return len(group) <= MAX_PAIRED and all(
+            self._are_disjoint(a, b, kind)
+            for k, a in enumerate(group)
+            for b in group[:k]
+            for kind in (ir.NULL, ir.BOOLEAN, ir.NUMBER, ir.STRING, ir.ARRAY, ir.OBJECT)
+            if shared & kind and self._plain_types(a) & self._plain_types(b) & kind
+        )
 
     def _are_disjoint(self, a: int, b: int, types: int) -> bool:
         """Whether two branches plainly have no value of these types in common."""

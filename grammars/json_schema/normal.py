@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, cast
 
 from constrain.grammars.errors import UnsupportedSchemaError
@@ -208,6 +209,10 @@ class NormalForm:
         """Whether a subschema only asserts things of the value itself, its members and its items."""
         return self._expansion.is_plain(index)
 
+    def exclude_each_other(self, group: list[int]) -> bool:
+        """Whether these subschemas plainly have no value in common, two by two."""
+        return self._expansion.exclude_each_other(group)
+
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
         return self._expansion.closure(self._expansion.literal(value))
@@ -239,6 +244,8 @@ class NormalForm:
         lists = [m.values for m in members if m.values is not None]
         if not lists:
             return None
+        if len(members) == 1 and not conjunction.excluded and not conjunction.negated and _only_lists(members[0]):
+            return [v for v in lists[0] if type_of(v) & conjunction.types]
         return [
             v
             for v in min(lists, key=len)
@@ -541,7 +548,8 @@ class NormalForm:
                         out[merged] = None
                     continue
                 texts = [v for v in values if isinstance(v, str) and not _has_surrogate(v)]
-                texts = [t for t in texts if self._satisfies_atoms(t, conjunction)]
+                if conjunction.atoms or conjunction.clauses:
+                    texts = [t for t in texts if self._satisfies_atoms(t, conjunction)]
                 if texts:
                     out[StringAlternative(tuple(sorted(texts)))] = None
             found = self._memo.strings[variable] = tuple(out)
@@ -806,6 +814,17 @@ def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found), tuple(not_found)
 
 
+def _only_lists(s: Subschema) -> bool:
+    """Whether all that a subschema asks of its values is their type."""
+    return _unasked(s) == _UNASKED
+
+
+_unasked = attrgetter(
+    *(n for n in Subschema.__dataclass_fields__ if n not in ("pointer", "types", "values", "integral_fraction"))
+)
+_UNASKED = _unasked(Subschema(pointer=""))
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | Fraction) and not isinstance(value, bool)
 
@@ -821,4 +840,4 @@ def _has_format(text: str, name: str) -> bool:
 
 def _has_surrogate(text: str) -> bool:
     """Whether a text holds a lone surrogate, which has no UTF-8 form and is never written."""
-    return any("\ud800" <= c <= "\udfff" for c in text)
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
