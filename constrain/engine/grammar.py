@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
+from constrain.grammars.json_schema.deferred import read_all
 from constrain.grammars.json_schema.enforceable import check_enforceable
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
@@ -59,7 +60,7 @@ class Grammar:
     @functools.cached_property
     def fingerprint(self) -> str:
         """Hexadecimal digest of all that decides which texts are accepted."""
-        content = [dataclasses.replace(s, pointer="") for s in self._document.subschemas]
+        content = [dataclasses.replace(s, pointer="") for s in read_all(self._document.subschemas)]
         described = repr((self._document.root, content, self._whitespace, self._pattern))
         return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -349,6 +350,14 @@ class Scanners:
         self.literals[first] = [(n, bits[n]) for n in names]
         return LITERAL_BIT | at // LITERALS_WIDTH
 
+    def telling_literals(self, values: list[bytes], first_outcome: int) -> int:
+        """Where a string begins that is one of these texts, in order, each of which has an outcome of its own."""
+        count = len(values)
+        first = add_names(self._store, values, list(range(first_outcome, first_outcome + count)))
+        at = self._store.append(m.LITERALS, (first, count))
+        self.literals[first] = [(value, 1) for value in values]
+        return LITERAL_BIT | at // LITERALS_WIDTH
+
     def _text_state(self, parts: list[TextPart]) -> int:
         merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
         for language, state, entries in parts:
@@ -489,12 +498,9 @@ class Scanners:
 
 def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
     """Store sorted names and their outcomes; the number of the first. One more offset bounds the last."""
-    at = store.append(m.NAME_BYTES, list(b"".join(names)))
-    offsets = [at]
-    for name in names:
-        offsets.append(offsets[-1] + len(name))
+    at = store.append(m.NAME_BYTES, np.frombuffer(b"".join(names), dtype=np.uint8))
     store.append(m.NAME_OUT, [*outcomes, 0])
-    return store.append(m.NAME_OFF, offsets)
+    return store.append(m.NAME_OFF, [*accumulate(map(len, names), initial=at)])
 
 
 def utf8_sequences(low: int, high: int) -> Iterable[list[tuple[int, int]]]:

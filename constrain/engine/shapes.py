@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from constrain.engine.choices import Undecided, undecided
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.errors import ResourceLimitError
+from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.demands import (
     Clause,
     FreeSome,
@@ -28,10 +30,10 @@ from constrain.grammars.json_schema.demands import (
     value_in_plan,
     without_implied,
 )
-from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
+from constrain.grammars.json_schema.inhabit import MAX_WEIGHED, Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
-from constrain.grammars.json_schema.normal import ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
+from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     ALT_WIDTH,
@@ -122,6 +124,7 @@ class Shape:
     saturation: int = 1
     branches: list[ObjectBranch | ArrayBranch] = field(default_factory=list)
     members: Members | None = None
+    undecided: Undecided | None = None  # the choice that the one branch stands for
     keys: int = 0  # state of the scanner in which a free name begins
     numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
     successors: dict[tuple[int, int], list[tuple[Variable, ObjectBranch]]] = field(default_factory=dict)
@@ -151,6 +154,12 @@ class _Outcomes:
             self.bits.append(bits)
         return found
 
+    def reserve(self, count: int) -> int:
+        """The first of so many numbers that stand for a value of the only variable, and for more that the owner knows."""
+        first = len(self.bits)
+        self.bits += [1] * count
+        return first
+
 
 class Shapes:
     """The sets of alternatives, slots and variable sets of one automaton, and their records for the kernels."""
@@ -171,6 +180,7 @@ class Shapes:
         self.repeats = False  # whether an array was met of which two items must be equal
         self.demands_several = forms.demands_several_that_differ()
         self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
+        self._told: dict[int, Undecided] = {}  # the choice that a set of variables, read for one slot, decides
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
@@ -267,8 +277,10 @@ class Shapes:
     def after(self, slot: int, outcome: int) -> int:
         """The set after a value with this outcome; 0 when no branch survives."""
         owner, _, ways = self.slots[slot]
-        bits = self.outcomes[outcome]
         shape, _ = self.sets[owner]
+        if shape.undecided is not None:
+            return self._set(self.decided(shape, outcome - shape.undecided.outcomes), (0,))
+        bits = self.outcomes[outcome]
         alone, joint = self._joint.get(slot, (ways, ()))
         rest = {b for v, b in alone if bits >> v & 1}
         for together in joint:
@@ -285,6 +297,8 @@ class Shapes:
         `which` is 1 + the number of a declared name, `FREE_BIT` and the outcome of a free one, or an item's position.
         """
         shape, live = self.sets[number]
+        if shape.undecided is not None:
+            return self._undecided_slot(number, which)
         asked: dict[Variable, int] = {}
         alone: list[tuple[int, int]] = []
         joint: list[_Joint] = []
@@ -621,11 +635,17 @@ class Shapes:
         """Where a value of one type starts for a set of variables; 0 when none of them admits the type."""
         variables = self.vsets[vset]
         forms = self._forms
+        if vset in self._told:
+            told = self._told[vset]
+            return self.scanners.telling_literals(told.values, told.outcomes) if kind == V_STRING else 0
         if kind == V_STRING:
             return self.scanners.text_start((i, a) for i, v in enumerate(variables) for a in forms.strings(v))
         if kind == V_ATOM:
             return self.scanners.atom_start((i, forms.atoms(v)) for i, v in enumerate(variables))
         if kind == V_OBJECT:
+            choice = self._undecided(variables)
+            if choice is not None:
+                return self._set(choice, (0,)) if choice.branches else 0
             shape = self._object_shape([(i, a) for i, v in enumerate(variables) for a in forms.objects(v)])
         else:
             assert kind == V_ARRAY
@@ -637,11 +657,94 @@ class Shapes:
                 shape = self._array_shape(arrays)
         return self._set(shape, tuple(range(len(shape.branches)))) if shape.branches else 0
 
-    def _object_shape(self, alternatives: list[tuple[int, ObjectAlternative]], kind: int = OBJECT_KIND) -> Shape:
-        inhabited = self.inhabitation.inhabited
-        members = Members(self._forms, [a for _, a in alternatives])
+    # ---- choices -----------------------------------------------------------------------------------------------------
+
+    def _undecided(self, variables: tuple[Variable, ...]) -> Shape | None:
+        """The shape of a set of variables of which one admits objects, and that one is a choice."""
+        forms = self._forms
+        about_objects = [i for i, v in enumerate(variables) if forms.types(v) & ir.OBJECT]
+        if len(about_objects) != 1:
+            return None
+        (i,) = about_objects
+        found = undecided(forms, self.inhabitation, i, variables[i], self._outcomes.reserve)
+        if found is None:
+            return None
+        members = Members(forms, [found.together])
         names = members.names
         first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+        shape = Shape(OBJECT_KIND, names, first, members=members, undecided=found)
+        tag = 1 << names.index(found.tag)
+        free: dict[frozenset[int], Variable] = {}
+        allowed = tag
+        if found.in_any_order:
+            allowed = (1 << len(names)) - 1
+            free = {} if found.together.closed else {c.members: ANYTHING for c in members.free}
+        if found.values:
+            shape.branches.append(ObjectBranch(i, found.together, (ANYTHING,) * len(names), free, allowed, tag))
+        return shape
+
+    def _undecided_slot(self, number: int, which: int) -> int:
+        shape, _ = self.sets[number]
+        found = shape.undecided
+        assert found is not None
+        if which & FREE_BIT or shape.names[which - 1] != found.tag:
+            return self.slot(self._set(self.side_by_side(shape), tuple(range(len(self.side_by_side(shape).branches)))), which)
+        # A set of its own: its values tell more than that they are valid.
+        vset = len(self.vsets)
+        self.vsets.append((found.texts,))
+        self._store.append(m.VSET, (-1,) * VSET_WIDTH, fill=-1)
+        self._told[vset] = found
+        slot = len(self.slots)
+        self._store.append(m.SLOT, (number, vset, -1))
+        self.slots.append((number, vset, ()))
+        return slot
+
+    def side_by_side(self, shape: Shape) -> Shape:
+        """All alternatives of a choice, with the same names."""
+        found = shape.undecided
+        assert found is not None
+        if found.side_by_side is None:
+            forms = self._forms
+            alternatives = [
+                (found.variable, a) for b in dict.fromkeys(found.targets) for a in forms.objects(forms.variable((b,)))
+            ]
+            found.side_by_side = self._object_shape(alternatives, beside=shape)
+        return found.side_by_side
+
+    def decided(self, shape: Shape, index: int) -> Shape:
+        """The alternative to which the telling value number `index` leads, with the same names."""
+        found = shape.undecided
+        assert found is not None
+        branch = found.targets[index]
+        known = found.decided.get(branch)
+        if known is None:
+            forms = self._forms
+            alternatives = [(found.variable, a) for a in forms.objects(forms.variable((branch,)))]
+            known = found.decided[branch] = self._object_shape(alternatives, beside=shape)
+            assert len(known.branches) == 1
+        return known
+
+    def weighed(self, shape: Shape, low: int, high: int) -> Iterator[tuple[int, Shape, ObjectBranch]]:
+        """Some alternatives of a choice, by telling values `low` to `high`: number of the value, shape and branch."""
+        for index in range(low, min(high, low + MAX_WEIGHED)):
+            known = self.decided(shape, index)
+            (branch,) = known.branches
+            assert isinstance(branch, ObjectBranch)
+            yield index, known, branch
+
+    def _object_shape(
+        self, alternatives: list[tuple[int, ObjectAlternative]], kind: int = OBJECT_KIND, beside: Shape | None = None
+    ) -> Shape:
+        """The shape of these alternatives; with the names of another one that has them all, where one is given."""
+        inhabited = self.inhabitation.inhabited
+        together = beside.undecided.together if beside is not None and beside.undecided is not None else None
+        members = Members(self._forms, [*(a for _, a in alternatives), *(() if together is None else (together,))])
+        names = members.names
+        if beside is None:
+            first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+        else:
+            assert names == beside.names
+            first = beside.first_name
         keys = self.scanners.key_start(members.classes if members.components else ())
         shape = Shape(kind, names, first, members=members, keys=keys)
         for variable, a in alternatives:

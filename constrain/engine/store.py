@@ -71,7 +71,7 @@ class Store(m.Context):
         """Elements of an append-only table in use."""
         return self._used.get(table, 0)
 
-    def append(self, table: int, values: Sequence[int] | NDArray[np.int64], fill: int = 0) -> int:
+    def append(self, table: int, values: Sequence[int] | NDArray[np.integer], fill: int = 0) -> int:
         """Add a record; returns the offset of its first element."""
         at = self._used.get(table, 0)
         end = at + len(values)

@@ -29,7 +29,7 @@ def _is_delicate(s: Subschema, forms: NormalForm) -> bool:
         or s.contains is not None
         or s.unevaluated_properties is not None
         or s.unevaluated_items is not None
-        or any(not forms.exclude_each_other(group) for group in s.one_of)
+        or (s.choice is None and any(not forms.exclude_each_other(group) for group in s.one_of))
         or s.none_of
         or s.conditions
         or s.pattern_properties
@@ -64,8 +64,11 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     while todo and len(seen) <= MAX_VARIABLES:
         variable = todo.pop()
         index = next(iter(variable)) if len(variable) == 1 else -1
+        choice = forms.choice(variable)
         try:
-            if 0 <= index < count and index not in delicate and forms.is_plain(index):
+            if choice is not None:
+                parts = {forms.variable((i,)) for i in choice.branches.values() if not forms.is_deferred(i)}
+            elif 0 <= index < count and index not in delicate and forms.is_plain(index):
                 parts = {forms.variable((i,)) for i in document.subschemas[index].of_members_and_items()}
             else:
                 parts = _parts(forms, variable, distinct)

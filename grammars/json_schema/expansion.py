@@ -218,6 +218,10 @@ class Expansion:
             found = self._literals[key] = self._add(Subschema(pointer="", values=[value]))
         return found
 
+    def texts(self, values: list[object]) -> int:
+        """A new subschema whose only values are these texts."""
+        return self._add(Subschema(pointer="", types=ir.STRING, values=values))
+
     def either(self, indices: tuple[int, ...]) -> int:
         """The subschema under which one of these holds."""
         found = self._unions.get(indices)
@@ -499,7 +503,9 @@ class Expansion:
         if s.any_of:
             groups += self._any_of_groups(signed, types)
         for group in s.one_of:
-            self._add_group(groups, self._exactly_one(group, types), types)
+            told_apart = s.choice is not None and not s.any_of and len(s.one_of) == 1
+            options = [option(b) for b in group] if told_apart else self._exactly_one(group, types)
+            self._add_group(groups, options, types)
         for test, then, otherwise in s.conditions:
             if then is otherwise is None and not tracking:
                 continue

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from constrain.grammars.errors import ResourceLimitError, UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.demands import Clause, Room, cheapest
 from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.items import Items, is_tracked
@@ -39,6 +41,8 @@ from constrain.grammars.languages.text import FREE_TEXT
 INFINITE = math.inf
 MAX_NAMES = 500
 """Beginnings of names looked at to find one that is not declared."""
+MAX_WEIGHED = 8
+"""Branches of a choice that are weighed to find a short one."""
 Cost = Callable[[Variable], float]
 
 
@@ -176,7 +180,12 @@ class Inhabitation:
                 return True
         if types & ir.ARRAY and any(a.minimum == 0 and not a.contains for a in forms.arrays(variable)):
             return True
-        return bool(types & ir.OBJECT) and any(self._plainly_written(o, depth) for o in forms.objects(variable))
+        if not types & ir.OBJECT:
+            return False
+        choice = forms.choice(variable)
+        if choice is not None and any(map(forms.is_deferred, choice.branches.values())):
+            return True
+        return any(self._plainly_written(o, depth) for o in forms.objects(variable))
 
     def _plainly_written(self, o: ObjectAlternative, depth: int) -> bool:
         """Whether an object of just the required members plainly is valid."""
@@ -238,12 +247,23 @@ class Inhabitation:
                 best = min(best, self._array_cost(a, cost, any_value))
                 if any_value and best < INFINITE:
                     return best
-        if types & ir.OBJECT and not (any_value and best < INFINITE):
+        choice = forms.choice(variable) if types & ir.OBJECT else None
+        if choice is not None:
+            for found in islice(self.cheap_branches(choice, cost), 1 if any_value else MAX_WEIGHED):
+                best = min(best, found)
+        elif types & ir.OBJECT and not (any_value and best < INFINITE):
             for o in forms.objects(variable):
                 best = min(best, self._object_cost(o, cost, any_value))
                 if any_value and best < INFINITE:
                     return best
         return best
+
+    def cheap_branches(self, choice: Choice, cost: Cost) -> Iterator[float]:
+        """Costs of the branches of a choice that have a value, in the order of what tells them apart."""
+        for _, branch in sorted(choice.branches.items()):
+            found = cost(self._forms.variable((branch,)))
+            if found < INFINITE:
+                yield found
 
     def _object_cost(self, o: ObjectAlternative, cost: Cost, any_value: bool, *, as_items: bool = False) -> float:
         """Bytes of the shortest object; with `as_items`, of the array whose items are the names."""

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from constrain.grammars.json_schema.choice import Choice
 
 # The atoms of a JSON value's type, as bits. `number` is INTEGER | FRACTION.
 NULL = 1
@@ -89,6 +92,8 @@ class Subschema:
             subschema, and no other keyword here, has evaluated.
         format: name of a format that a string must have; None for none and for those that no specification defines.
         integral_fraction: whether `1.0` is an integer (by value; from draft 06) or not (by spelling; draft 04).
+        choice: what tells the branches of the one group in `any_of` or `one_of` apart, where a member does.
+        source: of a subschema that is yet to be read, what it is read from.
 
     An empty list or dict is one that all subschemas share; it is replaced, or `add`ed to, and never changed.
     """
@@ -130,6 +135,8 @@ class Subschema:
     unevaluated_properties: int | None = None
     unevaluated_items: int | None = None
     format: str | None = None
+    choice: Choice | None = None
+    source: Any = field(default=None, compare=False, repr=False)
 
     def add(self, name: str, item: object) -> None:
         """Add to one of the lists."""

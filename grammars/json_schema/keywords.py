@@ -452,11 +452,14 @@ def _read_all_of(loader: Loader, keyword: str, value: object) -> None:
 
 def _read_any_of(loader: Loader, keyword: str, value: object) -> None:
     schemas = _schema_list(loader, keyword, value)
-    group = [loader.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
+    group = loader.group(keyword, schemas)
     # transformers' get_json_schema writes Optional[A | B] so; with a type, nullable is about that type.
     if loader.schema.get("nullable") is True and "type" not in loader.schema:
         group.append(loader.null(f"/{keyword}"))
+        loader.node.choice = None
     loader.node.add("any_of", group)
+    if loader.node.choice is not None:
+        loader.node.types &= OBJECT
 
 
 def _read_one_of(loader: Loader, keyword: str, value: object) -> None:
@@ -466,10 +469,9 @@ def _read_one_of(loader: Loader, keyword: str, value: object) -> None:
     elif loader.admits and not loader.deferred(
         keyword, "that exactly one schema fits cannot be enforced; anyOf says the same where they exclude each other"
     ):
-        loader.node.add(
-            "one_of",
-            [loader.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)],
-        )
+        loader.node.add("one_of", loader.group(keyword, schemas))
+        if loader.node.choice is not None:
+            loader.node.types &= OBJECT
 
 
 def _read_not(loader: Loader, keyword: str, value: object) -> None:

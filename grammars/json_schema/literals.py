@@ -12,7 +12,7 @@ _asked = attrgetter(
     *(
         name
         for name in Subschema.__dataclass_fields__
-        if name not in ("pointer", "all_of", "integral_fraction", "min_contains", "max_contains")
+        if name not in ("pointer", "all_of", "integral_fraction", "min_contains", "max_contains", "source")
     )
 )
 _NOTHING = _asked(Subschema(pointer=""))

@@ -15,10 +15,12 @@ its object, on whether an `unevaluatedâ€¦` keyword sees what it evaluates, and o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
+from constrain.grammars.json_schema.choice import MIN_BRANCHES, Choice, find_tag
+from constrain.grammars.json_schema.deferred import WITHOUT_MEANING, Deferred, Fragment, frozen, is_plain_object
 from constrain.grammars.json_schema.dialect import Dialect
 from constrain.grammars.json_schema.dynamic_scope import DynamicScopes
 from constrain.grammars.json_schema.ir import ANY_TYPE, NULL, Subschema, Unenforced
@@ -35,10 +37,7 @@ SEEN = 4  # the highest; what it marks as evaluated is seen by an `unevaluatedâ€
 _MODE_BITS = 3
 _MODE_MASK = 7
 
-_WITHOUT_MEANING = frozenset(
-    ("type", "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly")
-)
-"""Keywords that, beside `type`, ask nothing in any draft."""
+_OF_TYPES = WITHOUT_MEANING | {"type"}
 
 T = TypeVar("T")
 
@@ -95,15 +94,24 @@ class Loader:
         if self.scope.dialect.problem:
             self._refuse_dialect(self.scope, "")
         root = self._add(self.scope.root, self.scope, "", CLOSED | CLOSING if self._close else 0)
+        self._read_pending()
+        for node in self._closed_as_a_whole:
+            self._close_around(node)
+        return root
+
+    def _read_pending(self) -> None:
         for node, schema, scope, way in self._pending:
             self.node, self.schema, self.scope = node, schema, scope
             self._mode = mode = way & _MODE_MASK
             self._mode_below = CLOSED | CLOSING if mode & CLOSING else 0
             self._dynamic_scope = way >> _MODE_BITS
             self._read(mode)
-        for node in self._closed_as_a_whole:
-            self._close_around(node)
-        return root
+
+    def fill(self, node: Subschema, schema: dict[Any, Any], mode: int) -> None:
+        """Reads a schema into a node that has a number already."""
+        self.scope = self.references.root
+        self._pending.append((node, schema, self.scope, mode))
+        self._read_pending()
 
     def child(self, schema: object, path: str, *, boolean: bool = False) -> int:
         """The number of the subschema at `path` below this one, about another value; `boolean` if even in draft 04."""
@@ -112,6 +120,41 @@ class Loader:
     def in_place(self, schema: object, path: str) -> int:
         """The number of the subschema at `path` below this one, about the same value."""
         return self._structural(schema, path, self._mode_in_place(), False)
+
+    def group(self, keyword: str, schemas: Sequence[object]) -> list[int]:
+        """The numbers of the branches of `anyOf` or `oneOf`.
+
+        Where they are many and one of their members tells them apart, that is noted, and plain ones are not read yet.
+        """
+        told = None
+        if len(schemas) >= MIN_BRANCHES and self.dialect.draft >= 6 and not (self.seen or self.dialect.annotations):
+            told = find_tag(schemas)
+        if told is None:
+            return [self.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
+        tag, values = told
+        mode = self._mode_in_place()
+        # Where objects are closed from outside, it matters which members the parts have.
+        open_now = self._dynamic_scope or (self._close and not self._passes_closing)
+        start, dialect, close = f"{self.node.pointer}/{keyword}/", self.dialect, self._close
+        group: list[int] = []
+        shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+        branches: dict[str, int] = {}
+        for position, schema in enumerate(schemas):
+            data = None if open_now or not is_plain_object(schema) else frozen(schema)
+            if data is None:
+                number = self.in_place(schema, f"/{keyword}/{position}")
+            else:
+                number = len(self.subschemas)
+                pointer = f"{start}{position}"
+                names = tuple(schema["properties"])
+                names = shared.setdefault(names, names)
+                is_open = schema.get("additionalProperties", not mode & CLOSED)
+                self.subschemas.append(Deferred.of(pointer, Fragment(data, names, is_open, dialect, mode, close)))
+            group.append(number)
+            for value in values[position]:
+                branches[value] = number
+        self.node.choice = Choice(tag, branches)
+        return group
 
     def test(self, schema: object, path: str, *, in_place: bool) -> int:
         """The number of the subschema at `path` below this one, of which it matters too that it does not hold.
@@ -209,7 +252,7 @@ class Loader:
             return None
         named = schema.get("type")
         types = TYPES.get(named) if type(named) is str else None
-        if types is None or (len(schema) > 1 and not schema.keys() <= _WITHOUT_MEANING):
+        if types is None or (len(schema) > 1 and not schema.keys() <= _OF_TYPES):
             return None
         return types
 
@@ -352,3 +395,11 @@ class Loader:
         """The number of a new subschema that admits everything or nothing, for members that no keyword names."""
         self.subschemas.append(Subschema(self.node.pointer + "/additionalProperties", ANY_TYPE if admits else 0))
         return len(self.subschemas) - 1
+
+
+def read_fragment(node: Subschema, schema: dict[Any, Any], fragment: Fragment, subschemas: list[Subschema]) -> None:
+    """Reads what was deferred into `node`; the subschemas below it are added to `subschemas`."""
+    references = References(schema, fragment.dialect)
+    loader = Loader(references, warn=False, closed_objects=fragment.closed_objects, not_yet=frozenset())
+    loader.subschemas = subschemas
+    loader.fill(node, schema, fragment.mode)

@@ -21,6 +21,8 @@ from typing import Any, cast
 from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.choice import Choice
+from constrain.grammars.json_schema.deferred import Deferred, bound
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -183,12 +185,44 @@ class NormalForm:
     """Variables of one document and their alternatives, computed on demand and kept."""
 
     def __init__(self, document: SchemaDocument) -> None:
-        self._subschemas: list[Subschema] = list(document.subschemas)
+        self._subschemas: list[Subschema] = bound(document.subschemas)
         self._expansion = Expansion(self._subschemas)
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
+        self._differs = any(s.unique_items for s in document.subschemas)
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
+
+    def choice(self, variable: Variable) -> Choice | None:
+        """What tells the alternatives for objects apart, where each is a branch of one group and nothing more."""
+        if len(variable) != 1:
+            return None
+        (index,) = variable
+        if index < 0 or self._differs:
+            return None
+        s = self._subschemas[index]
+        if s.choice is None or s.values is not None or not s.types & ir.OBJECT:
+            return None
+        if _beside_groups(s) != _NOTHING_BESIDE or len(s.any_of) + len(s.one_of) != 1:
+            return None
+        if all(self._subschemas[b] is not s and self.is_plain(b) for b in s.choice.branches.values()):
+            return s.choice
+        return None
+
+    def is_deferred(self, index: int) -> bool:
+        """Whether a subschema is yet to be read; it has a value then."""
+        return type(self._subschemas[index]) is Deferred
+
+    def names_of(self, index: int) -> tuple[Iterable[str], bool]:
+        """The names that a plain subschema without patterns speaks of, and whether it admits others."""
+        s = self._subschemas[index]
+        if type(s) is Deferred:
+            return s.names()
+        return (*s.properties, *s.required), s.additional is None or self.types(self.variable((s.additional,))) != 0
+
+    def texts(self, values: Iterable[str]) -> Variable:
+        """The variable whose values are these texts."""
+        return self._expansion.closure(self._expansion.texts([*values]))
 
     def demands_several_that_differ(self) -> bool:
         """Whether some array may have to have several items that differ, or two that are equal."""
@@ -814,11 +848,17 @@ def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found), tuple(not_found)
 
 
+_BESIDE = ("pointer", "types", "any_of", "one_of", "choice", "source", "integral_fraction", "min_contains")
+_beside_groups = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))
+_NOTHING_BESIDE = _beside_groups(Subschema(pointer=""))
+
+
 def _only_lists(s: Subschema) -> bool:
     """Whether all that a subschema asks of its values is their type."""
     return _unasked(s) == _UNASKED
 
 
+_OF_VALUES = ("pointer", "types", "values", "integral_fraction", "source")
 _unasked = attrgetter(
     *(n for n in Subschema.__dataclass_fields__ if n not in ("pointer", "types", "values", "integral_fraction"))
 )
