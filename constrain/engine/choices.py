@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.expansion import MAX_ALTERNATIVES
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import NormalForm, ObjectAlternative, Rule, Variable
@@ -32,6 +31,7 @@ class Undecided:
         targets: the subschema that each leads to.
         texts: the variable of the values.
         together: stands for all alternatives in what members there may be.
+        shortest: numbers of the shortest value of each alternative, in order; None before they are asked for.
         outcomes: the number of the outcome of the first value; those of the others follow.
     """
 
@@ -43,6 +43,7 @@ class Undecided:
     texts: Variable
     together: ObjectAlternative
     outcomes: int
+    shortest: list[int] | None = None
     decided: dict[int, Shape] = field(default_factory=dict)  # by subschema
     side_by_side: Shape | None = None  # all alternatives, once they are asked for
 
@@ -60,19 +61,16 @@ def undecided(
     if choice is None:
         return None
     values: list[tuple[bytes, int]] = []
-    names: dict[str, None] = {}
-    is_open = False
-    seen: set[tuple[str, ...]] = set()
+    names = dict.fromkeys(choice.names)
+    is_open = choice.is_open
     for value, branch in choice.branches.items():
-        if not forms.is_deferred(branch) and not inhabitation.inhabited(forms.variable((branch,))):
-            continue
+        if not forms.is_deferred(branch):
+            if not inhabitation.inhabited(forms.variable((branch,))):
+                continue
+            spoken_of, admits_others = forms.names_of(branch)
+            names.update(dict.fromkeys(spoken_of))
+            is_open = is_open or admits_others
         values.append((value.encode(), branch))
-        spoken_of, admits_others = forms.names_of(branch)
-        is_open = is_open or admits_others
-        key = tuple(spoken_of)
-        if key not in seen:
-            seen.add(key)
-            names.update(dict.fromkeys(key))
     values.sort()
     rule = Rule(dict.fromkeys(names), (), None)
     together = ObjectAlternative((rule,), {}, frozenset(), (), (choice.tag,), 1, None, closed=not is_open)

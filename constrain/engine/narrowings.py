@@ -8,6 +8,8 @@ from constrain.engine.automaton import DIGIT_LIMIT
 from constrain.engine.grammar import Narrowing
 from constrain.grammars.formats import NARROWINGS
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.deferred import read_all
+from constrain.grammars.json_schema.expansion import MAX_ALTERNATIVES
 from constrain.grammars.json_schema.ir import SchemaDocument
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.number import spelling_narrowings
@@ -26,8 +28,15 @@ def narrowings(document: SchemaDocument, whitespace: bool) -> tuple[Narrowing, .
         Narrowing("", "", "escapes never spell a surrogate on its own"),
         Narrowing("", "", "no member name is written twice in one object"),
     ]
-    forms = NormalForm(document)
-    for index, subschema in enumerate(document.subschemas):
+    subschemas = read_all(document.subschemas)
+    forms = NormalForm(SchemaDocument(subschemas, document.root))
+    for index, subschema in enumerate(subschemas):
+        choice = subschema.choice
+        if choice is not None and len(choice.branches) > MAX_ALTERNATIVES:
+            reason = (
+                f"the member {choice.tag!r}, which tells more than {MAX_ALTERNATIVES} alternatives apart, comes first"
+            )
+            out.append(Narrowing(subschema.pointer, "oneOf" if subschema.one_of else "anyOf", reason))
         if any(_holds_number(v) for v in subschema.values or () if isinstance(v, list | dict)):
             reason = "numbers inside an array or object that is given as a whole are written as plain decimals"
             out.append(Narrowing(subschema.pointer, "enum", reason))

@@ -12,15 +12,17 @@ demand for some member or not, an item that may count or not. Then all of them g
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, islice
 
 from constrain.engine.choices import Undecided, undecided
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.choice import shortest_values
 from constrain.grammars.json_schema.demands import (
     Clause,
     FreeSome,
@@ -33,7 +35,15 @@ from constrain.grammars.json_schema.demands import (
 from constrain.grammars.json_schema.inhabit import MAX_WEIGHED, Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
-from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
+from constrain.grammars.json_schema.normal import (
+    ANYTHING,
+    ArrayAlternative,
+    Has,
+    Lacks,
+    NormalForm,
+    ObjectAlternative,
+    Variable,
+)
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     ALT_WIDTH,
@@ -155,7 +165,7 @@ class _Outcomes:
         return found
 
     def reserve(self, count: int) -> int:
-        """The first of so many numbers that stand for a value of the only variable, and for more that the owner knows."""
+        """The first of so many numbers for values of the only variable, which tell more than that it is satisfied."""
         first = len(self.bits)
         self.bits += [1] * count
         return first
@@ -672,7 +682,8 @@ class Shapes:
         members = Members(forms, [found.together])
         names = members.names
         first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
-        shape = Shape(OBJECT_KIND, names, first, members=members, undecided=found)
+        keys = self.scanners.key_start(())
+        shape = Shape(OBJECT_KIND, names, first, members=members, undecided=found, keys=keys)
         tag = 1 << names.index(found.tag)
         free: dict[frozenset[int], Variable] = {}
         allowed = tag
@@ -688,7 +699,9 @@ class Shapes:
         found = shape.undecided
         assert found is not None
         if which & FREE_BIT or shape.names[which - 1] != found.tag:
-            return self.slot(self._set(self.side_by_side(shape), tuple(range(len(self.side_by_side(shape).branches)))), which)
+            every = self.side_by_side(shape)
+            live = tuple(i for i, branch in enumerate(every.branches) if self._admits(branch, which))
+            return self.slot(self._set(every, live), which) if live else 0
         # A set of its own: its values tell more than that they are valid.
         vset = len(self.vsets)
         self.vsets.append((found.texts,))
@@ -698,6 +711,12 @@ class Shapes:
         self._store.append(m.SLOT, (number, vset, -1))
         self.slots.append((number, vset, ()))
         return slot
+
+    def _admits(self, branch: ObjectBranch | ArrayBranch, which: int) -> bool:
+        assert isinstance(branch, ObjectBranch)
+        if which & FREE_BIT:
+            return self.key_class(which ^ FREE_BIT) in branch.free
+        return bool(branch.allowed >> which - 1 & 1)
 
     def side_by_side(self, shape: Shape) -> Shape:
         """All alternatives of a choice, with the same names."""
@@ -724,13 +743,35 @@ class Shapes:
             assert len(known.branches) == 1
         return known
 
-    def weighed(self, shape: Shape, low: int, high: int) -> Iterator[tuple[int, Shape, ObjectBranch]]:
-        """Some alternatives of a choice, by telling values `low` to `high`: number of the value, shape and branch."""
-        for index in range(low, min(high, low + MAX_WEIGHED)):
+    def weighed(self, shape: Shape, values: Iterable[int] = ()) -> Iterator[tuple[int, Shape, ObjectBranch]]:
+        """Some alternatives of a choice: number of a telling value, shape and branch.
+
+        Without numbers of telling values to choose from they are the first ones of all, each by its shortest value; so
+        those which are left as more of the value is read remain among them.
+        """
+        found = shape.undecided
+        assert found is not None
+        if found.shortest is None:
+            pairs = list(zip(found.values, found.targets, strict=True))
+            found.shortest = shortest_values(pairs, self.inhabitation.spelled)
+        for index in islice(values or found.shortest, MAX_WEIGHED):
             known = self.decided(shape, index)
             (branch,) = known.branches
             assert isinstance(branch, ObjectBranch)
             yield index, known, branch
+
+    def weighed_within(self, shape: Shape, low: int, high: int, fits: Callable[[bytes], bool]) -> list[int]:
+        """The numbers of the telling values from `low` to `high` that fit and are to be weighed."""
+        found = shape.undecided
+        assert found is not None
+        next(self.weighed(shape))
+        assert found.shortest is not None
+        shortest = found.shortest[bisect_left(found.shortest, low) : bisect_left(found.shortest, high)]
+        for some in (shortest, range(low, high)):
+            left = list(islice((i for i in some if fits(found.values[i])), MAX_WEIGHED))
+            if left:
+                return left
+        return []
 
     def _object_shape(
         self, alternatives: list[tuple[int, ObjectAlternative]], kind: int = OBJECT_KIND, beside: Shape | None = None

@@ -7,7 +7,7 @@ be looked into before it is chosen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +27,14 @@ class Choice:
     Attributes:
         tag: the member that tells.
         branches: the subschema of each of its values.
+        names: the names that the branches which are yet to be read speak of.
+        is_open: whether one of those admits other names.
     """
 
     tag: str
     branches: dict[str, int]
+    names: tuple[str, ...] = ()
+    is_open: bool = False
 
 
 def find_tag(schemas: Sequence[object]) -> tuple[str, list[list[str]]] | None:
@@ -71,3 +75,20 @@ def _values(schemas: Sequence[Any], tag: str) -> list[list[str]] | None:
         out.append(values)
     # Values that one branch lists twice make it seem that two do; then the branches are compared in other ways.
     return out if len({value for values in out for value in values}) == count else None
+
+
+def shortest_values(values: Sequence[tuple[bytes, int]], cost: Callable[[bytes], int]) -> list[int]:
+    """The positions of one value for each branch, the cheapest, in the order of `values`: pairs of value and branch."""
+    best: dict[int, int] = {}
+    twice: set[int] = set()
+    for position, (_, branch) in enumerate(values):
+        if best.setdefault(branch, position) != position:
+            twice.add(branch)
+    if twice:
+        costs: dict[int, int] = {}
+        for position, (value, branch) in enumerate(values):
+            if branch in twice:
+                spent = cost(value)
+                if spent < costs.get(branch, spent + 1):
+                    best[branch], costs[branch] = position, spent
+    return sorted(best.values())

@@ -11,6 +11,7 @@ A fragment is kept as bytes: a copy that the caller cannot change, made faster t
 from __future__ import annotations
 
 import marshal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,126 +33,102 @@ _OF_OBJECTS = WITHOUT_MEANING | {"type", "properties", "required", "additionalPr
 _OF_ARRAYS = WITHOUT_MEANING | {"type", "items"}
 
 
-def is_plain_object(schema: Any, depth: int = 0) -> bool:
-    """Whether a schema plainly describes objects: well-formed, enforced, and with a value.
+def frozen(schema: Any) -> bytes | None:
+    """A copy of a schema that plainly describes objects: well-formed, enforced, and with a value; None of any other.
 
-    It is as it would be read from draft 06 on.
+    It is taken as it would be read from draft 06 on.
     """
-    if depth > MAX_DEPTH or schema.get("type") != "object" or not schema.keys() <= _OF_OBJECTS:
+    try:
+        data = marshal.dumps(schema, 4)  # of the types that JSON has as they are, and of nothing made from them
+        if b"\xed" in data:  # the first byte of surrogates, and of a few letters
+            return None
+        return data if _is_plain_object(schema, 0) else None
+    except (AttributeError, TypeError, ValueError):  # something is not what it should be; to be said where it is read
+        return None
+
+
+def _is_plain_object(schema: Any, depth: int) -> bool:
+    if depth > MAX_DEPTH or not schema.keys() <= _OF_OBJECTS or schema["type"] != "object":
         return False
     members = schema.get("properties", _NONE)
-    if type(members) is not dict:
-        return False
-    for name, member in members.items():
-        if type(name) is not str or type(member) is not dict:
-            return False
-        kind = member.get("type")
-        if type(kind) is str:
+    "".join(members)  # they are texts
+    for member in members.values():
+        if len(member) == 1 and "type" in member:
+            kind = member["type"]
             if kind in _SIMPLE:
-                if len(member) == 1 or member.keys() <= _OF_SCALARS:
-                    continue
-            elif kind == "object":
-                if is_plain_object(member, depth + 1):
-                    continue
-                return False
-            elif kind == "array":
-                if _is_plain_array(member, depth + 1):
-                    continue
-                return False
-        elif kind is not None:
-            return False
-        if not _is_plain_list(member, kind):
+                continue
+        if not _is_plain(member, depth + 1):
             return False
     if "required" in schema:
         required = schema["required"]
-        if type(required) is not list:
+        names = {*required}
+        if type(required) is not list or len(names) != len(required) or not members.keys() >= names:
             return False
-        for name in required:
-            if type(name) is not str or name not in members:
-                return False
-    return type(schema.get("additionalProperties", True)) is bool
+    return "additionalProperties" not in schema or type(schema["additionalProperties"]) is bool
 
 
 _NONE: dict[str, Any] = {}
 
 
-def _is_plain_array(schema: dict[Any, Any], depth: int) -> bool:
-    if not schema.keys() <= _OF_ARRAYS:
-        return False
-    items = schema.get("items", _NONE)
-    return type(items) is dict and (not items or _is_plain(items, depth))
-
-
-def _is_plain(schema: dict[Any, Any], depth: int) -> bool:
+def _is_plain(schema: Any, depth: int) -> bool:
     kind = schema.get("type")
+    if kind == "string" or kind is None:
+        if "enum" in schema:
+            values = schema["enum"]
+            "".join(values)
+            return bool(values) and type(values) is list and "const" not in schema and schema.keys() <= _OF_ENUMS
+        if "const" in schema:
+            return type(schema["const"]) is str and schema.keys() <= _OF_ENUMS
+    if kind in _SIMPLE:
+        return bool(schema.keys() <= _OF_SCALARS)
     if kind == "object":
-        return is_plain_object(schema, depth)
-    if kind == "array":
-        return depth <= MAX_DEPTH and _is_plain_array(schema, depth + 1)
-    if type(kind) is str and kind in _SIMPLE and schema.keys() <= _OF_SCALARS:
-        return True
-    return (kind is None or type(kind) is str) and _is_plain_list(schema, kind)
-
-
-def _is_plain_list(schema: dict[Any, Any], kind: str | None) -> bool:
-    """Whether a schema lists texts, one at least, and no more."""
-    if kind not in (None, "string") or not schema.keys() <= _OF_ENUMS:
-        return False
-    if "const" in schema:
-        return type(schema["const"]) is str and "enum" not in schema
-    values = schema.get("enum")
-    return type(values) is list and bool(values) and all([type(value) is str for value in values])
-
-
-def frozen(schema: object) -> bytes | None:
-    """A copy of a plain schema; None where it has strings that are no Unicode text, or parts that are not JSON's."""
-    try:
-        data = marshal.dumps(schema, 4)
-    except ValueError:
-        return None
-    return None if b"\xed" in data else data  # the first byte of surrogates, and of a few letters
+        return _is_plain_object(schema, depth)
+    if kind == "array" and depth <= MAX_DEPTH and schema.keys() <= _OF_ARRAYS:
+        return "items" not in schema or _is_plain(schema["items"], depth + 1)
+    return False
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
-    """A plain schema that is yet to be read: a copy of it, its members, and how it is to be read."""
+class Fragments:
+    """Plain schemas that are yet to be read, the branches of one group: copies, and how they are to be read.
 
-    data: bytes
-    names: tuple[str, ...]
-    is_open: bool
+    Attributes:
+        data: each by the number of its subschema.
+        positions: of each in the group.
+        pointer: what comes before the position in its pointer.
+    """
+
+    data: dict[int, bytes]
+    positions: dict[int, int]
+    pointer: str
     dialect: Dialect
     mode: int
     closed_objects: bool
 
 
 class Deferred(Subschema):
-    """A subschema that a `Fragment` describes. It becomes an ordinary one when its members are asked for.
+    """A subschema that is yet to be read. It becomes an ordinary one when its members are asked for.
 
-    Until then it is known to be about objects, to have a value, and to apply nothing in place. One that stands in a
-    `SchemaDocument` stays as it is; `bound` makes one that can be read.
+    Until then it is known to be about objects, to have a value, and to apply nothing in place. In a `SchemaDocument`
+    one stands for all of a group, at each of their numbers; `bound` makes those that can be read.
     """
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, pointer: str, fragment: Fragment) -> Deferred:
-        """One that is not bound."""
+    def of(cls, fragments: Fragments) -> Deferred:
+        """One that stands for all of these."""
         self: Deferred = object.__new__(cls)
-        self.pointer = pointer
-        self.source = (fragment, None)
+        self.source = fragments
         return self
-
-    def bound(self, subschemas: list[Subschema]) -> Deferred:
-        """One that adds to `subschemas` when it is read, where it stands itself."""
-        other: Deferred = object.__new__(Deferred)
-        other.pointer = self.pointer
-        other.source = (self.source[0], subschemas)
-        return other
 
     def __getattr__(self, name: str) -> Any:
         if name in _READ:
             self._read()
             return getattr(self, name)
+        if name == "pointer":
+            fragments, number, _ = self.source
+            return f"{fragments.pointer}{fragments.positions[number]}"
         try:
             return _DEFAULTS[name]
         except KeyError:
@@ -160,22 +137,15 @@ class Deferred(Subschema):
     def _read(self) -> None:
         from constrain.grammars.json_schema.loader import read_fragment
 
-        fragment, subschemas = self.source
-        if subschemas is None:
-            raise TypeError("a subschema that is not bound cannot be read")
+        fragments, number, subschemas = self.source
         Subschema.__init__(self, self.pointer, OBJECT)
         self.__class__ = Subschema  # type: ignore[assignment]
-        read_fragment(self, marshal.loads(fragment.data), fragment, subschemas)
-
-    def names(self) -> tuple[tuple[str, ...], bool]:
-        """The names that it speaks of, and whether it admits others; without reading it."""
-        fragment = self.source[0]
-        return fragment.names, fragment.is_open
+        read_fragment(self, marshal.loads(fragments.data[number]), fragments, subschemas)
 
     def in_place(self) -> list[int]:
         return []
 
-    def of_members_and_items(self) -> Any:
+    def of_members_and_items(self) -> Iterator[int]:
         return iter(())
 
     def __eq__(self, other: object) -> bool:
@@ -184,7 +154,7 @@ class Deferred(Subschema):
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        return Deferred.of, (self.pointer, self.source[0])
+        return Deferred.of, (self.source,)
 
 
 _READ = frozenset(("properties", "required", "additional"))
@@ -193,17 +163,27 @@ _DEFAULTS = {n: getattr(_blank, n) for n in Subschema.__dataclass_fields__ if n 
 
 
 def bound(subschemas: list[Subschema]) -> list[Subschema]:
-    """A list of the same subschemas, to which more can be added, with those that are deferred ready to be read."""
+    """A list of the same subschemas, to which more can be added, with those that are deferred ready to be read.
+
+    What is read below them is added to the list.
+    """
     out = list(subschemas)
-    for index, s in enumerate(subschemas):
+    for number, s in enumerate(subschemas):
         if type(s) is Deferred:
-            out[index] = s.bound(out)
+            one: Subschema = object.__new__(Deferred)
+            one.source = (s.source, number, out)
+            out[number] = one
     return out
+
+
+def at_hand(subschemas: list[Subschema]) -> list[tuple[int, Subschema]]:
+    """Those that are not deferred, with their numbers."""
+    return [(number, s) for number, s in enumerate(subschemas) if type(s) is not Deferred]
 
 
 def read_all(subschemas: list[Subschema]) -> list[Subschema]:
     """A list of the same subschemas with none that is deferred; what those contain follows at the end."""
     out = bound(subschemas)
     for s in out:  # which grows
-        s.properties  # noqa: B018
+        _ = s.properties
     return out

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.demands import FreeSome
 from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -39,7 +40,8 @@ def _is_delicate(s: Subschema, forms: NormalForm) -> bool:
 
 def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     """Raise what lowering the whole schema would raise: `UnsupportedSchemaError` or `ResourceLimitError`."""
-    for index, s in enumerate(document.subschemas):
+    known = at_hand(document.subschemas)
+    for index, s in known:
         if not s.all_of and ((s.pattern is None and s.format is None) or not _asks_of_strings([s])):
             continue
         variable = forms.variable((index,))
@@ -49,7 +51,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                     texts_of(text)
             except ResourceLimitError as error:
                 raise ResourceLimitError(error.pointer or s.pointer, error.keyword, error.reason, error.limit) from None
-    delicate = {index for index, s in enumerate(document.subschemas) if _is_delicate(s, forms)}
+    delicate = {index for index, s in known if _is_delicate(s, forms)}
     if not delicate:
         return
     leading = reaching(document.subschemas, delicate)

@@ -19,6 +19,7 @@ from typing import cast
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, option
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
@@ -182,7 +183,7 @@ class Expansion:
         self._empty: dict[frozenset[int], bool] = {}
         self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
         self._plain: dict[int, bool] = {}
-        self._marks = any(self._tracks(i) for i in range(len(subschemas)))  # whether it may matter what is evaluated
+        self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
 

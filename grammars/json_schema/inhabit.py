@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 from constrain.grammars.errors import ResourceLimitError, UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
-from constrain.grammars.json_schema.choice import Choice
+from constrain.grammars.json_schema.choice import Choice, shortest_values
 from constrain.grammars.json_schema.demands import Clause, Room, cheapest
 from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.items import Items, is_tracked
@@ -249,8 +248,7 @@ class Inhabitation:
                     return best
         choice = forms.choice(variable) if types & ir.OBJECT else None
         if choice is not None:
-            for found in islice(self.cheap_branches(choice, cost), 1 if any_value else MAX_WEIGHED):
-                best = min(best, found)
+            best = min(best, self._choice_cost(choice, cost, any_value))
         elif types & ir.OBJECT and not (any_value and best < INFINITE):
             for o in forms.objects(variable):
                 best = min(best, self._object_cost(o, cost, any_value))
@@ -258,12 +256,26 @@ class Inhabitation:
                     return best
         return best
 
-    def cheap_branches(self, choice: Choice, cost: Cost) -> Iterator[float]:
-        """Costs of the branches of a choice that have a value, in the order of what tells them apart."""
-        for _, branch in sorted(choice.branches.items()):
-            found = cost(self._forms.variable((branch,)))
-            if found < INFINITE:
-                yield found
+    def spelled(self, text: bytes) -> int:
+        """Bytes of the shortest spelling of a text."""
+        return sum(self.spelling[b] for b in text)
+
+    def _choice_cost(self, choice: Choice, cost: Cost, any_value: bool) -> float:
+        """The cheapest of those alternatives of a choice that are weighed, or the first that has a value."""
+        values = sorted((value.encode("utf-8", "surrogatepass"), branch) for value, branch in choice.branches.items())
+        best, weighed = INFINITE, 0
+        for position in shortest_values(values, self.spelled):
+            part = self._forms.variable((values[position][1],))
+            if any_value:
+                best = cost(part)
+                if best < INFINITE:
+                    break
+            elif self.inhabited(part):
+                best = min(best, cost(part))
+                weighed += 1
+                if weighed == MAX_WEIGHED:
+                    break
+        return best
 
     def _object_cost(self, o: ObjectAlternative, cost: Cost, any_value: bool, *, as_items: bool = False) -> float:
         """Bytes of the shortest object; with `as_items`, of the array whose items are the names."""

@@ -33,7 +33,7 @@ def _refuse(*_: object) -> NoReturn:
 
 
 class _NoList(list[Any]):
-    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse  # type: ignore[assignment]
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     __hash__ = object.__hash__  # type: ignore[assignment]
 
@@ -42,7 +42,8 @@ class _NoList(list[Any]):
 
 
 class _NoDict(dict[Any, Any]):
-    pop = popitem = clear = update = setdefault = __setitem__ = __delitem__ = __ior__ = _refuse
+    pop = popitem = clear = update = setdefault = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema.choice import MIN_BRANCHES, Choice, find_tag
-from constrain.grammars.json_schema.deferred import WITHOUT_MEANING, Deferred, Fragment, frozen, is_plain_object
+from constrain.grammars.json_schema.deferred import WITHOUT_MEANING, Deferred, Fragments, frozen
 from constrain.grammars.json_schema.dialect import Dialect
 from constrain.grammars.json_schema.dynamic_scope import DynamicScopes
 from constrain.grammars.json_schema.ir import ANY_TYPE, NULL, Subschema, Unenforced
@@ -135,25 +135,31 @@ class Loader:
         mode = self._mode_in_place()
         # Where objects are closed from outside, it matters which members the parts have.
         open_now = self._dynamic_scope or (self._close and not self._passes_closing)
-        start, dialect, close = f"{self.node.pointer}/{keyword}/", self.dialect, self._close
         group: list[int] = []
-        shared: dict[tuple[str, ...], tuple[str, ...]] = {}
         branches: dict[str, int] = {}
+        names: dict[str, None] = {}
+        shapes: set[tuple[str, ...]] = set()
+        is_open = False
+        pointer = f"{self.node.pointer}/{keyword}/"
+        fragments = Fragments({}, {}, pointer, self.dialect, mode, self._close)
+        deferred = Deferred.of(fragments)
         for position, schema in enumerate(schemas):
-            data = None if open_now or not is_plain_object(schema) else frozen(schema)
+            data = None if open_now else frozen(schema)
             if data is None:
                 number = self.in_place(schema, f"/{keyword}/{position}")
             else:
+                assert isinstance(schema, dict)
                 number = len(self.subschemas)
-                pointer = f"{start}{position}"
-                names = tuple(schema["properties"])
-                names = shared.setdefault(names, names)
-                is_open = schema.get("additionalProperties", not mode & CLOSED)
-                self.subschemas.append(Deferred.of(pointer, Fragment(data, names, is_open, dialect, mode, close)))
+                self.subschemas.append(deferred)
+                fragments.data[number], fragments.positions[number] = data, position
+                shapes.add(tuple(schema["properties"]))
+                is_open = is_open or schema.get("additionalProperties", not mode & CLOSED)
             group.append(number)
             for value in values[position]:
                 branches[value] = number
-        self.node.choice = Choice(tag, branches)
+        for shape in shapes:
+            names.update(dict.fromkeys(shape))
+        self.node.choice = Choice(tag, branches, tuple(sorted(names)), is_open)
         return group
 
     def test(self, schema: object, path: str, *, in_place: bool) -> int:
@@ -397,9 +403,9 @@ class Loader:
         return len(self.subschemas) - 1
 
 
-def read_fragment(node: Subschema, schema: dict[Any, Any], fragment: Fragment, subschemas: list[Subschema]) -> None:
+def read_fragment(node: Subschema, schema: dict[Any, Any], fragments: Fragments, subschemas: list[Subschema]) -> None:
     """Reads what was deferred into `node`; the subschemas below it are added to `subschemas`."""
-    references = References(schema, fragment.dialect)
-    loader = Loader(references, warn=False, closed_objects=fragment.closed_objects, not_yet=frozenset())
+    references = References(schema, fragments.dialect)
+    loader = Loader(references, warn=False, closed_objects=fragments.closed_objects, not_yet=frozenset())
     loader.subschemas = subschemas
-    loader.fill(node, schema, fragment.mode)
+    loader.fill(node, schema, fragments.mode)

@@ -7,6 +7,7 @@ evaluated: without the marks, `unevaluated…` would refuse them.
 
 from __future__ import annotations
 
+from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.ir import Subschema, Unenforced
 
 _MARKING = frozenset(
@@ -39,7 +40,7 @@ def keep_from_narrowing(subschemas: list[Subschema], left_out: dict[int, set[str
         left_out: the keywords that were left out, by the id() of their subschema. Extended by what is removed.
     """
     removed: list[Unenforced] = []
-    if not any(map(_may_narrow, subschemas)):
+    if not any(_may_narrow(node) for _, node in at_hand(subschemas)):
         return removed
 
     def remove(node: Subschema, keyword: str) -> None:
@@ -89,7 +90,7 @@ def _may_narrow(node: Subschema) -> bool:
 def reaching(subschemas: list[Subschema], targets: set[int]) -> set[int]:
     """The subschemas from which one of `targets` is reached, with the targets."""
     above: list[list[int]] = [[] for _ in subschemas]
-    for number, node in enumerate(subschemas):
+    for number, node in at_hand(subschemas):
         for part in (*node.in_place(), *node.of_members_and_items()):
             above[part].append(number)
     found = set(targets)

@@ -22,7 +22,7 @@ from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.choice import Choice
-from constrain.grammars.json_schema.deferred import Deferred, bound
+from constrain.grammars.json_schema.deferred import Deferred, at_hand, bound
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -189,25 +189,27 @@ class NormalForm:
         self._expansion = Expansion(self._subschemas)
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
-        self._differs = any(s.unique_items for s in document.subschemas)
+        self._differs = any(s.unique_items for _, s in at_hand(document.subschemas))
+        self._choices: dict[Variable, Choice | None] = {}
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
     def choice(self, variable: Variable) -> Choice | None:
         """What tells the alternatives for objects apart, where each is a branch of one group and nothing more."""
-        if len(variable) != 1:
+        if len(variable) != 1 or self._differs:
             return None
-        (index,) = variable
-        if index < 0 or self._differs:
-            return None
-        s = self._subschemas[index]
-        if s.choice is None or s.values is not None or not s.types & ir.OBJECT:
+        if variable not in self._choices:
+            (index,) = variable
+            self._choices[variable] = None if index < 0 else self._find_choice(self._subschemas[index])
+        return self._choices[variable]
+
+    def _find_choice(self, s: Subschema) -> Choice | None:
+        if s.choice is None or not s.types & ir.OBJECT:
             return None
         if _beside_groups(s) != _NOTHING_BESIDE or len(s.any_of) + len(s.one_of) != 1:
             return None
-        if all(self._subschemas[b] is not s and self.is_plain(b) for b in s.choice.branches.values()):
-            return s.choice
-        return None
+        plain = all(self.is_deferred(b) or self.is_plain(b) for b in s.choice.branches.values())
+        return s.choice if plain else None
 
     def is_deferred(self, index: int) -> bool:
         """Whether a subschema is yet to be read; it has a value then."""
@@ -216,8 +218,6 @@ class NormalForm:
     def names_of(self, index: int) -> tuple[Iterable[str], bool]:
         """The names that a plain subschema without patterns speaks of, and whether it admits others."""
         s = self._subschemas[index]
-        if type(s) is Deferred:
-            return s.names()
         return (*s.properties, *s.required), s.additional is None or self.types(self.variable((s.additional,))) != 0
 
     def texts(self, values: Iterable[str]) -> Variable:
@@ -226,9 +226,9 @@ class NormalForm:
 
     def demands_several_that_differ(self) -> bool:
         """Whether some array may have to have several items that differ, or two that are equal."""
-        if not any(s.unique_items for s in self._subschemas):
+        if not self._differs:
             return False
-        return self.has_repeated or any(s.min_items > 1 or s.contains is not None for s in self._subschemas)
+        return self.has_repeated or any(s.min_items > 1 or s.contains is not None for _, s in at_hand(self._subschemas))
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 
