@@ -104,7 +104,8 @@ class Inhabitation:
         """Whether the variable has a value, by the cheapest sufficient look."""
         found = self._quick.get(variable)
         if found is None:
-            found = self._quick[variable] = 0 if self._obviously(variable) else self._exists(variable)
+            evident = self._forms.evidently_has_value(variable) or self._obviously(variable)
+            found = self._quick[variable] = 0 if evident else self._exists(variable)
         return found == 0
 
     def _exists(self, variable: Variable) -> float:
@@ -195,7 +196,9 @@ class Inhabitation:
                 return False
         for name in o.required:
             part = self._forms.member(o, name)
-            if part is None or not (self._quick.get(part) == 0 or self._obviously(part, depth - 1)):
+            if part is None or not (
+                self._quick.get(part) == 0 or self._forms.evidently_has_value(part) or self._obviously(part, depth - 1)
+            ):
                 return False
         return True
 

@@ -191,6 +191,7 @@ class NormalForm:
         self._memo = _Memo()
         self._differs = any(s.unique_items for _, s in at_hand(document.subschemas))
         self._choices: dict[Variable, Choice | None] = {}
+        self._evident: dict[int, bool] = {}
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
@@ -210,6 +211,19 @@ class NormalForm:
             return None
         plain = all(self.is_deferred(b) or self.is_plain(b) for b in s.choice.branches.values())
         return s.choice if plain else None
+
+    def evidently_has_value(self, variable: Variable) -> bool:
+        """Whether the fields of a variable's only subschema show that it has a value, with nothing looked into."""
+        if len(variable) != 1:
+            return False
+        (index,) = variable
+        if index < 0:
+            return False
+        found = self._evident.get(index)
+        if found is None:
+            s = self._subschemas[index]
+            found = self._evident[index] = type(s) is Deferred or (self.is_plain(index) and _is_evident(s))
+        return found
 
     def is_deferred(self, index: int) -> bool:
         """Whether a subschema is yet to be read; it has a value then."""
@@ -853,6 +867,24 @@ _beside_groups = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not
 _NOTHING_BESIDE = _beside_groups(Subschema(pointer=""))
 
 
+def _is_evident(s: Subschema) -> bool:
+    if s.all_of:
+        return False
+    if s.values is not None:
+        return _only_lists(s) and any(type_of(v) & s.types and not _may_have_surrogates(v) for v in s.values)
+    types = s.types
+    return bool(
+        types & (ir.NULL | ir.BOOLEAN)
+        or (types & ir.STRING and s.pattern is s.format is s.max_length is None)
+        or (types & ir.ARRAY and s.min_items == 0 and (s.contains is None or s.min_contains == 0))
+        or (types & ir.OBJECT and not s.required and s.min_properties == 0)
+        or (
+            types & ir.INTEGER
+            and s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None
+        )
+    )
+
+
 def _only_lists(s: Subschema) -> bool:
     """Whether all that a subschema asks of its values is their type."""
     return _unasked(s) == _UNASKED
@@ -876,6 +908,10 @@ def _or_infinite(bound: int | None) -> float:
 def _has_format(text: str, name: str) -> bool:
     language = format_language(name)
     return language is None or language.matches(text.encode("utf-8", "surrogatepass"))
+
+
+def _may_have_surrogates(value: object) -> bool:
+    return not isinstance(value, bool | int | Fraction | None) and not (isinstance(value, str) and value.isascii())
 
 
 def _has_surrogate(text: str) -> bool:
