@@ -53,11 +53,10 @@ def _is_plain_object(schema: Any, depth: int) -> bool:
     members = schema.get("properties", _NONE)
     "".join(members)  # they are texts
     for member in members.values():
-        if len(member) == 1 and "type" in member:
-            kind = member["type"]
-            if kind in _SIMPLE:
-                continue
-        if not _is_plain(member, depth + 1):
+        kind = member.get("type")
+        if kind in _SIMPLE and (len(member) == 1 or member.keys() <= _OF_SCALARS):
+            continue
+        if not _is_plain(member, kind, depth):
             return False
     if "required" in schema:
         required = schema["required"]
@@ -70,22 +69,27 @@ def _is_plain_object(schema: Any, depth: int) -> bool:
 _NONE: dict[str, Any] = {}
 
 
-def _is_plain(schema: Any, depth: int) -> bool:
-    kind = schema.get("type")
-    if kind == "string" or kind is None:
-        if "enum" in schema:
-            values = schema["enum"]
-            "".join(values)
-            return bool(values) and type(values) is list and "const" not in schema and schema.keys() <= _OF_ENUMS
-        if "const" in schema:
-            return type(schema["const"]) is str and schema.keys() <= _OF_ENUMS
-    if kind in _SIMPLE:
-        return bool(schema.keys() <= _OF_SCALARS)
+def _is_plain(schema: Any, kind: object, depth: int) -> bool:
+    """Whether a schema of this `type` is plain, one of a simple type alone aside."""
+    if kind == "array":
+        if depth > MAX_DEPTH or not schema.keys() <= _OF_ARRAYS:
+            return False
+        if "items" not in schema:
+            return True
+        items = schema["items"]
+        kind = items.get("type")
+        if kind in _SIMPLE and (len(items) == 1 or items.keys() <= _OF_SCALARS):
+            return True
+        return _is_plain(items, kind, depth + 1)
     if kind == "object":
-        return _is_plain_object(schema, depth)
-    if kind == "array" and depth <= MAX_DEPTH and schema.keys() <= _OF_ARRAYS:
-        return "items" not in schema or _is_plain(schema["items"], depth + 1)
-    return False
+        return _is_plain_object(schema, depth + 1)
+    if kind is not None and kind != "string":
+        return False
+    if "enum" in schema:
+        values = schema["enum"]
+        "".join(values)
+        return bool(values) and type(values) is list and "const" not in schema and schema.keys() <= _OF_ENUMS
+    return "const" in schema and type(schema["const"]) is str and bool(schema.keys() <= _OF_ENUMS)
 
 
 @dataclass(frozen=True, slots=True)
