@@ -35,6 +35,7 @@ from .intern import (
 )
 from .jit import njit
 from .key_walk import after_free_name, key_walk, run_token
+from .marked import clear_completing
 from .marks import (
     ALL_TOKENS,
     ENTER,
@@ -82,6 +83,7 @@ from .memory import (
     TABLE,
     TOKEN_OFF,
     WALK,
+    WIRE,
     X_NODE,
     X_TID,
     context,
@@ -101,6 +103,8 @@ from .step import (
     FST_WIDTH,
     FULL,
     KEY,
+    LITERAL,
+    MARK_SHIFT,
     MISS,
     OK,
     Q_ENTRY,
@@ -565,7 +569,8 @@ def row_of(C: Any, position: int) -> int:
     words = C[ROW_WORDS]
     row = C[N_ROWS]
     base = row * words
-    stack, mode, q = records[at + P_STACK], records[at + P_MODE], records[at + P_Q]
+    stack, mode, q, x = records[at + P_STACK], records[at + P_MODE], records[at + P_Q], records[at + P_X]
+    mark = x >> MARK_SHIFT if C[WIRE] and (mode == STRING or mode == KEY or mode == LITERAL) else 0
     if C[RESUME] == position + 1:
         code = resume(C, base)
     else:
@@ -578,13 +583,18 @@ def row_of(C: Any, position: int) -> int:
         C[N_MISSES] = 0
         C[N_POSTPONED] = 0
         C[RESUME] = 0
-        code = call.walk_below(C, 0, base, stack, mode, q, records[at + P_X], records[at + P_N])
+        code = call.walk_below(C, 0, base, stack, mode, q, x - (mark << MARK_SHIFT), records[at + P_N])
         if code == OK and C[N_POSTPONED]:
             code = MISS
             C[RESUME] = position + 1
     if code != OK:
         return code
     C[RESUME] = 0
+    if C[WIRE]:
+        C[N_MISSES] = 0
+        code = clear_completing(C, base, mark, stack, mode, q, x, records[at + P_N])
+        if code != OK:
+            return code
     if may_end(C, mode, q, stack):
         eos = view32(C, EOS)
         for i in range(C[LENGTHS + EOS]):

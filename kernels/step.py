@@ -9,8 +9,12 @@ A state is five integers: the stack (a frame number), the mode, and three regist
 | STRING | state of the string's automaton | escape | code points so far, where they are bounded |
 | LITERAL (one of a set of strings) | range of members still possible, and depth | escape | number of the first member |
 | ATOM (number, true, false, null) | state of the atom's automaton | - | characters so far |
-| RAW (a regular language at the top) | its state | - | - |
+| RAW (text outside JSON: a regular language at the top, or what stands around JSON values) | its state | - | - |
 | END | - | - | - |
+
+In STRING, KEY and LITERAL the bits of register x from MARK_SHIFT on say how much of a text that strings must not hold
+has been read (see `marked`). In RAW a state may call for a JSON value; its frame, which has no parent, holds in F_COUNT
+what to return to.
 
 `step` writes the next state to the context's five result registers and returns 1, or returns 0 when no completion
 exists, or a negative code: `MISS` when a piece of the automaton has not been built, `FULL` when a table is full. Python
@@ -30,6 +34,8 @@ from .intern import (
     F_SEEN,
     F_STATE,
     FRAME_WIDTH,
+    M_AFTER,
+    M_CALL,
     M_CLASS,
     M_DROP,
     M_FREE,
@@ -39,11 +45,18 @@ from .intern import (
     M_NEXT,
     M_OUT,
     M_REACH,
+    M_RETURN,
     M_ROW,
     M_SEEN,
     M_SHAPE,
     M_SLOT,
     M_VIEW,
+    P_MODE,
+    P_N,
+    P_Q,
+    P_STACK,
+    P_X,
+    POS_WIDTH,
     intern_frame,
     memo_get,
     memo_key,
@@ -52,6 +65,7 @@ from .intern import (
 from .jit import njit
 from .memory import (
     ALT,
+    ARGUMENT_DEPTH,
     DFA,
     DIGIT_LIMIT,
     ENTRY,
@@ -62,6 +76,7 @@ from .memory import (
     LENGTHS,
     LENSET,
     LITERALS,
+    MARKS,
     MISS_A,
     MISS_B,
     MISS_KIND,
@@ -73,11 +88,13 @@ from .memory import (
     NAME_OUT,
     NAMES,
     OUT,
+    POS,
     SEEN,
     SLOT,
     STATE,
     VSET,
     WHITESPACE,
+    WIRE,
     WORDS,
     view,
     view8,
@@ -109,6 +126,7 @@ Q_LOOP, Q_DEAD, Q_LIMIT, Q_LOOP_ROW, Q_PAD = range(7, 12)
 STATE_WIDTH = 12
 BOUNDARY, UNIVERSAL, COUNTED, HAS_NEXT, SIMPLE = 1, 2, 4, 8, 16
 EXACT = 32  # up to Q_LIMIT code points, and no further, the characters of the loop can follow
+CALL = 64  # a JSON value begins here
 # Fields of an entry: one string alternative at one state.
 E_ACCEPT, E_MIN, E_MAX, E_LENGTHS, E_OUTCOME = range(5)
 ENTRY_WIDTH = 5
@@ -120,6 +138,10 @@ LITERALS_WIDTH = 2  # fields of a set of literals: its first member, number of m
 
 # Escapes, in register x: kind | high surrogate << 8 | digits << 20 | value << 24.
 X_NONE, X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW = range(6)
+
+MARK_SHIFT = 40
+_40 = (1 << MARK_SHIFT) - 1
+FORBIDDEN = -1  # in MARKS: the byte completes a text that strings must not hold
 
 # Register q of a key: low | high << 20 | depth << 40. Register n: name | state of its scanner << 24 | open << 60.
 _20 = (1 << 20) - 1
@@ -960,7 +982,10 @@ def complete(C: Any, stack: int, outcome: int) -> int:
     slot = frames[base + F_STATE]
     fst = view(C, SLOT)[slot * SLOT_WIDTH + L_FST]
     if view(C, FST)[fst * FST_WIDTH + S_KIND] == ROOT_KIND:
-        return emit(C, stack, END, 0, 0, 0)
+        if frames[base + F_COUNT] == 0:
+            return emit(C, stack, END, 0, 0, 0)
+        q = lookup(C, M_RETURN, frames[base + F_COUNT], outcome)
+        return emit(C, 0, RAW, q, 0, 0) if q > 0 else q
     to = view(C, SLOT)[slot * SLOT_WIDTH + L_NEXT] if outcome == 1 else -1
     if to < 0:
         to = lookup(C, M_NEXT, slot, outcome)
@@ -977,6 +1002,9 @@ def complete(C: Any, stack: int, outcome: int) -> int:
     )
     if frame < 0:
         return FULL
+    if C[WIRE] and frames[base + F_DEPTH] == C[ARGUMENT_DEPTH]:
+        q = lookup(C, M_AFTER, frame, 0)
+        return emit(C, 0, RAW, q, 0, 0) if q > 0 else q
     return emit(C, frame, AFTER, 0, 0, 0)
 
 
@@ -1050,7 +1078,7 @@ def open_value(C: Any, stack: int, byte: int) -> int:
             return FULL
         first = ARRAY_FIRST if view(C, FST)[start * FST_WIDTH + S_KIND] == ARRAY_KIND else OBJECT_FIRST
         return emit(C, frame, first, 0, 0, 0)
-    if byte != 0x2D and not (0x30 <= byte <= 0x39) and byte != 0x74 and byte != 0x66 and byte != 0x6E:
+    if byte != 0x2D and not (0x30 <= byte <= 0x39) and byte != 0x74 and byte != 0x66 and byte != 0x6E and C[WIRE] < 2:
         return DEAD
     start = start_of(C, stack, V_ATOM)
     if start <= 0:
@@ -1093,31 +1121,65 @@ def after_value(C: Any, stack: int, byte: int) -> int:
 
 
 @njit
+def text_byte(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
+    """A byte inside a string or a key."""
+    if x != 0:
+        return escape_step(C, stack, mode, q, x, n, byte)
+    if byte == 0x22:
+        if mode == STRING:
+            return complete(C, stack, string_outcome(C, q, n))
+        return key_end(C, stack, q, n) if mode == KEY else literal_end(C, stack, q, n)
+    if byte == 0x5C:
+        if mode == STRING:
+            inside = view(C, STATE)[q * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
+        else:
+            inside = (
+                mode == KEY and n >> 60 and view(C, STATE)[((n >> 24) & _30) * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
+            )
+        if inside:
+            return DEAD
+        code = can_continue(C, stack, mode, q, n, 0, 0, -1)
+        return emit(C, stack, mode, q, X_BACKSLASH, n) if code == 1 else code
+    if byte < 0x20:
+        return DEAD
+    return string_byte(C, stack, q, n, byte) if mode == STRING else name_byte(C, stack, mode, q, n, byte)
+
+
+@njit
+def marked_byte(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
+    """As `text_byte`, where some texts must not be held as they are; each of their characters can be escaped."""
+    mark = view32(C, MARKS)[(x >> MARK_SHIFT) * 256 + byte]
+    if mark == FORBIDDEN:
+        return DEAD
+    code = text_byte(C, stack, mode, q, x & _40, n, byte)
+    if code == OK and mark != 0 and (C[OUT + 1] == STRING or C[OUT + 1] == KEY or C[OUT + 1] == LITERAL):
+        C[OUT + 3] |= mark << MARK_SHIFT
+    return code
+
+
+@njit
+def raw_byte(C: Any, stack: int, q: int, byte: int) -> int:
+    """A byte of text outside JSON."""
+    to = successor(C, q, byte)
+    if to <= 0:
+        return to
+    if view(C, STATE)[to * STATE_WIDTH + Q_FLAGS] & CALL == 0:
+        return emit(C, stack, RAW, to, 0, 0)
+    position = lookup(C, M_CALL, to, 0)
+    if position < 0:
+        return position
+    records = view(C, POS)
+    at = position * POS_WIDTH
+    return emit(C, records[at + P_STACK], records[at + P_MODE], records[at + P_Q], records[at + P_X], records[at + P_N])
+
+
+@njit
 def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
     """The transition; see the module's text for states and codes."""
     if mode == STRING or mode == KEY or mode == LITERAL:
-        if x != 0:
-            return escape_step(C, stack, mode, q, x, n, byte)
-        if byte == 0x22:
-            if mode == STRING:
-                return complete(C, stack, string_outcome(C, q, n))
-            return key_end(C, stack, q, n) if mode == KEY else literal_end(C, stack, q, n)
-        if byte == 0x5C:
-            if mode == STRING:
-                inside = view(C, STATE)[q * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
-            else:
-                inside = (
-                    mode == KEY
-                    and n >> 60
-                    and view(C, STATE)[((n >> 24) & _30) * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
-                )
-            if inside:
-                return DEAD
-            code = can_continue(C, stack, mode, q, n, 0, 0, -1)
-            return emit(C, stack, mode, q, X_BACKSLASH, n) if code == 1 else code
-        if byte < 0x20:
-            return DEAD
-        return string_byte(C, stack, q, n, byte) if mode == STRING else name_byte(C, stack, mode, q, n, byte)
+        if C[WIRE] == 0:
+            return text_byte(C, stack, mode, q, x, n, byte)
+        return marked_byte(C, stack, mode, q, x, n, byte)
     if mode == ATOM:
         to = successor(C, q, byte)
         if to < 0:
@@ -1131,13 +1193,13 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
         if code != OK or C[OUT + 1] == END:
             return min(code, DEAD)
         stack = C[OUT]
-        mode = AFTER
+        mode = C[OUT + 1]
+        q = C[OUT + 2]
         x = 0
     if mode == END:
         return DEAD
     if mode == RAW:
-        to = successor(C, q, byte)
-        return emit(C, stack, RAW, to, 0, 0) if to > 0 else to
+        return raw_byte(C, stack, q, byte)
     if is_whitespace(byte):
         to = whitespace(C, stack, x, byte)
         return emit(C, stack, mode, q, to, n) if to >= 0 else DEAD
@@ -1171,5 +1233,6 @@ def may_end(C: Any, mode: int, q: int, stack: int) -> bool:
     if mode == ATOM and view(C, STATE)[q * STATE_WIDTH + Q_OUTCOME] > 0:
         slot = view(C, FRAMES)[stack * FRAME_WIDTH + F_STATE]
         fst = view(C, SLOT)[slot * SLOT_WIDTH + L_FST]
-        return view(C, FST)[fst * FST_WIDTH + S_KIND] == ROOT_KIND
+        tag = view(C, FRAMES)[stack * FRAME_WIDTH + F_COUNT]
+        return view(C, FST)[fst * FST_WIDTH + S_KIND] == ROOT_KIND and tag == 0
     return False

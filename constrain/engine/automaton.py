@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
 from constrain.kernels.text_walk import NO_ROW
 
+if TYPE_CHECKING:
+    from constrain.engine.around import Around
+
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
 
@@ -54,9 +57,11 @@ class Automaton:
         inhabitation: Inhabitation,
         *,
         raw: Language | None = None,
+        around: Around | None = None,
         whitespace: bool = True,
         row_bytes: int = 64 << 20,
     ) -> None:
+        """`raw` is a language in place of JSON, `around` what stands around JSON values."""
         self.terminals = terminals
         self.store = Store()
         self.C = self.store.array
@@ -72,7 +77,11 @@ class Automaton:
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
-        if raw is None:
+        self.C[m.ARGUMENT_DEPTH] = -1
+        self.around = around
+        if around is not None:
+            self.start = around.begin(self)
+        elif raw is None:
             self.start = new_position(self.address, root, VALUE, 0, 0, 0)
         else:
             self.start = new_position(self.address, root, RAW, self.shapes.scanners.raw_start(raw), 0, 0)
@@ -202,6 +211,9 @@ class Automaton:
             value = shapes.view(a, b)
         elif kind == intern.M_TABLE:
             value = self.terminals.table(store, a, b)
+        elif kind in (intern.M_CALL, intern.M_RETURN, intern.M_AFTER, intern.M_MARKED):
+            assert self.around is not None
+            value = self.around.supply(self, kind, a, b)
         elif kind == intern.M_LIMITED:
             value = max(0, self.terminals.limited_loop_row(store, a, b) + 1)
         else:

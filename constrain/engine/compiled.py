@@ -12,7 +12,6 @@ from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.normal import NormalForm
-from constrain.kernels import memory as m
 from constrain.kernels.step import X_BACKSLASH, X_NONE
 
 if TYPE_CHECKING:
@@ -50,9 +49,9 @@ def _prepare(terminals: Terminals) -> None:
         terminals.limited_row(store, 0, limit)
 
 
-def _check_completeness(grammar: Grammar, terminals: Terminals) -> None:
+def _check_completeness(grammar: Grammar, vocabulary: Vocabulary, terminals: Terminals) -> None:
     """Refuse a vocabulary under which some text could be begun and never be finished."""
-    if not terminals.fixed[m.EOS].size:
+    if not vocabulary.eos_token_ids:
         raise VocabularyError("end of sequence", "no end-of-sequence id is known; pass eos_token_ids")
     if grammar._pattern is None:
         missing = bytes(b for b in _STRUCTURE if b not in terminals.single_bytes)
@@ -69,6 +68,8 @@ class CompiledGrammar:
     Attributes:
         grammar: the grammar.
         vocabulary: the vocabulary.
+        end_token_ids: the ids that end a sequence where its text is complete.
+        stop_token_ids: the ids of tokens that are part of the text and complete it.
         cache_bytes: bound on the memory of what was computed so far. It is checked between steps, so one step may
             exceed it for a moment.
     """
@@ -77,13 +78,19 @@ class CompiledGrammar:
         self.grammar = grammar
         self.vocabulary = vocabulary
         self.cache_bytes = cache_bytes
+        self.end_token_ids: tuple[int, ...] = vocabulary.eos_token_ids
+        self.stop_token_ids: frozenset[int] = frozenset()
         self._lock = threading.RLock()
         self._forms, self._inhabitation = grammar._normal_form()
-        self._terminals = terminals_of(vocabulary)
-        _check_completeness(grammar, self._terminals)
+        self._terminals = terminals_of(self._tables_of(vocabulary))
+        _check_completeness(grammar, vocabulary, self._terminals)
         if self._terminals.spelling != self._inhabitation.spelling:
             self._inhabitation = Inhabitation(self._forms, self._terminals.spelling)
         self._automaton = self._new_automaton()
+
+    def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
+        """The vocabulary whose tokens the automaton reads."""
+        return vocabulary
 
     def _new_automaton(self) -> Automaton:
         return Automaton(

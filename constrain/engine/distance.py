@@ -77,6 +77,8 @@ class _Measure:
         shape, _ = self._shapes.sets[owner]
         out = [math.inf] * len(self._shapes.vsets[vset])
         if shape.kind == s.ROOT_KIND:
+            if frame.count and self._a.around is not None:
+                return self._a.around.rests(frame.count, len(out))
             return [0.0] * len(out)
         if shape.undecided is not None:
             return [min(after for _, after in self._told(frame, shape))]
@@ -418,6 +420,7 @@ def distance(automaton: Automaton, position: int) -> int:
     """Bytes of a short completion from a position that is not complete."""
     at = position * POS_WIDTH
     stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
+    x &= (1 << s.MARK_SHIFT) - 1
     measure = _Measure(automaton)
     if mode == s.VALUE:
         cost = measure.value(stack)

@@ -36,17 +36,13 @@ class Narrowing:
 
 
 class Grammar:
-    """A set of texts. Immutable, hashable and picklable; made by `json_schema` or `regex`.
-
-    Attributes:
-        unenforced: keywords that were left out (`on_unsupported="warn"`) and formats that no specification defines.
-    """
+    """A set of texts. Immutable, hashable and picklable; made by `json_schema` or `regex`."""
 
     def __init__(self, document: SchemaDocument, *, whitespace: bool, pattern: str | None = None) -> None:
         self._document = document
         self._whitespace = whitespace
         self._pattern = pattern
-        self.unenforced: tuple[Unenforced, ...] = tuple(document.unenforced)
+        self._unenforced = tuple(document.unenforced)
         self._prepared: list[tuple[NormalForm, Inhabitation]] = []
         self._has_repeated = False
         if pattern is None:
@@ -63,6 +59,11 @@ class Grammar:
         content = [dataclasses.replace(s, pointer="") for s in read_all(self._document.subschemas)]
         described = repr((self._document.root, content, self._whitespace, self._pattern))
         return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def unenforced(self) -> tuple[Unenforced, ...]:
+        """Keywords that were left out (`on_unsupported="warn"`), and formats that no specification defines."""
+        return self._unenforced
 
     @property
     def narrowings(self) -> tuple[Narrowing, ...]:

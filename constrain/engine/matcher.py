@@ -27,7 +27,17 @@ class Matcher:
     A new matcher stands before the first token. Names and layouts are those that serving engines use.
     """
 
-    __slots__ = ("_accepted", "_automaton", "_compiled", "_eos", "_lock", "_positions", "_terminated", "_words")
+    __slots__ = (
+        "_accepted",
+        "_automaton",
+        "_compiled",
+        "_eos",
+        "_lock",
+        "_positions",
+        "_stops",
+        "_terminated",
+        "_words",
+    )
 
     def __init__(self, compiled: CompiledGrammar) -> None:
         self._compiled = compiled
@@ -36,7 +46,8 @@ class Matcher:
         self._positions: list[int] = [self._automaton.start]
         self._accepted: list[int | bytes] = []
         self._terminated = False
-        self._eos = compiled.vocabulary.eos_token_ids
+        self._eos = compiled.end_token_ids
+        self._stops = compiled.stop_token_ids
         self._words = compiled.bitmask_words
 
     @property
@@ -75,6 +86,8 @@ class Matcher:
                     return False
             self._positions.append(to)
             self._accepted.append(token_id)
+            if token_id in self._stops:
+                self._terminated = self._automaton.may_end(to)
             return True
 
     def accept_bytes(self, data: bytes) -> bool:
@@ -114,6 +127,7 @@ class Matcher:
         other._compiled, other._lock, other._automaton = self._compiled, self._lock, self._automaton
         other._positions, other._accepted = self._positions.copy(), self._accepted.copy()
         other._terminated, other._eos, other._words = self._terminated, self._eos, self._words
+        other._stops = self._stops
         return other
 
     def reset(self) -> None:

@@ -25,6 +25,7 @@ from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     BOUNDARY,
+    CALL,
     COUNTED,
     HAS_NEXT,
     LITERAL_BIT,
@@ -475,7 +476,11 @@ class Scanners:
 
     def raw_start(self, language: Language) -> int:
         """The first state of a language at the top, outside JSON."""
-        return self._atom_state([(language, language.start, (0,))])
+        return self.raw_state(language, language.start)
+
+    def raw_state(self, language: Language, state: int) -> int:
+        """The number of a state of a language outside JSON."""
+        return self._atom_state([(language, state, (0,))])
 
     def _atom_state(self, parts: list[AtomPart]) -> int:
         key = ("atom", tuple(parts))
@@ -486,8 +491,10 @@ class Scanners:
                 if language.accepting(state):
                     for v in variables:
                         bits |= 1 << v
-            shortest = min(language.shortest(state) for language, state, _ in parts)
-            found = self._numbers[key] = self._add_state(0, self._outcome(bits) if bits else 0, shortest=shortest)
+            flags = CALL if any(language.is_call(state) for language, state, _ in parts) else 0
+            # Only numbers are brought to their end by what is shortest.
+            shortest = min(0 if language.around_values else language.shortest(state) for language, state, _ in parts)
+            found = self._numbers[key] = self._add_state(flags, self._outcome(bits) if bits else 0, shortest=shortest)
             self._atoms[found] = tuple(parts)
         return found
 

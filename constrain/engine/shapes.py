@@ -201,8 +201,13 @@ class Shapes:
         root_shape = Shape(ROOT_KIND)
         self._add_set(root_shape, ())  # number 0 is "none"
         root = self._add_set(root_shape, (0,))
+        assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
+
+    def outermost_slot(self, variables: tuple[Variable, ...]) -> int:
+        """A slot for a value by itself that is read for these variables."""
+        return self._add_slot(1, self.vset(variables), tuple((v, 0) for v in range(len(variables))))
 
     # ---- numbering ---------------------------------------------------------------------------------------------------
 

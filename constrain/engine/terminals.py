@@ -160,9 +160,11 @@ class Terminals:
 
     def _build(self, context: m.Context, node: int, key: int) -> int:
         q = int(context.array[m.FREE_TEXT_STATE]) + (key >> 16) - 1
+        around, context.array[m.WIRE] = int(context.array[m.WIRE]), 0  # what a string must not hold is no matter here
         inside, crossing = scan(
             context.address, node, q, _representative(key & 0xFFFF), self._content, self._leaving, self._scratch
         )
+        context.array[m.WIRE] = around
         pairs = self._content[:inside]
         pairs = pairs[np.argsort(pairs[:, 1], kind="stable")].reshape(-1)
         content = self._add_cross(pairs)

@@ -6,6 +6,7 @@ call = ArgumentChecker(tools).parse("get_weather", '{"city": "Paris"}', id="call
 messages = chat_turn(messages, [call], [{"degrees": 21}])
 """
 
+from constrain.grammars.tool_formats.names import NameRule
 from constrain.tools.argument_check import ArgumentChecker, check_call
 from constrain.tools.call import ToolCall, ToolResult, match_results
 from constrain.tools.call_ids import CALL_IDS, CountedIds, RandomIds
@@ -18,7 +19,7 @@ from constrain.tools.problems import ToolChoiceError, ToolError, UnknownToolErro
 from constrain.tools.read_choice import read_tool_choice
 from constrain.tools.read_tools import read_tools
 from constrain.tools.tool import Tool
-from constrain.tools.tool_names import NAME_RULES, NameRule, check_names
+from constrain.tools.tool_names import NAME_RULES, check_names
 
 __all__ = [
     "CALL_IDS",

@@ -8,7 +8,7 @@ be looked into before it is chosen.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from constrain.grammars.json_schema.deferred import WITHOUT_MEANING
@@ -35,6 +35,10 @@ class Choice:
     branches: dict[str, int]
     names: tuple[str, ...] = ()
     is_open: bool = False
+
+    def moved(self, offset: int) -> Choice:
+        """The same, with other numbers of subschemas."""
+        return replace(self, branches={value: number + offset for value, number in self.branches.items()})
 
 
 def find_tag(schemas: Sequence[object]) -> tuple[str, list[list[str]]] | None:

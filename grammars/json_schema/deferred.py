@@ -174,10 +174,23 @@ def bound(subschemas: list[Subschema]) -> list[Subschema]:
     out = list(subschemas)
     for number, s in enumerate(subschemas):
         if type(s) is Deferred:
-            one: Subschema = object.__new__(Deferred)
-            one.source = (s.source, number, out)
-            out[number] = one
+            out[number] = _bound(s, number, out)
     return out
+
+
+def add_bound(out: list[Subschema], subschemas: list[Subschema]) -> None:
+    """Adds the subschemas of another list, with their references, in the same way."""
+    offset = len(out)
+    out += [s if type(s) is Deferred else s.moved(offset) for s in subschemas]
+    for number, s in enumerate(subschemas):
+        if type(s) is Deferred:
+            out[offset + number] = _bound(s, number, out)
+
+
+def _bound(s: Subschema, number: int, out: list[Subschema]) -> Subschema:
+    one: Subschema = object.__new__(Deferred)
+    one.source = (s.source, number, out)
+    return one
 
 
 def at_hand(subschemas: list[Subschema]) -> list[tuple[int, Subschema]]:

@@ -81,7 +81,7 @@ def _is_negatable(index: int, document: SchemaDocument, forms: NormalForm) -> bo
 
 
 def _says_little(s: Subschema, *, members: bool = False) -> bool:
-    """Whether a subschema has no keywords but `type`, values, and, with `members`, members and names that it requires."""
+    """Whether a subschema has but `type`, values, and with `members` those and the names that it requires."""
     if s.any_of or s.one_of:
         return False
     return _others(s) == _NO_OTHERS and (members or not (s.properties or s.required))

@@ -187,6 +187,10 @@ class Expansion:
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
 
+    def note_added(self, first: int) -> None:
+        """Take notice of subschemas that were added to the list from number `first` on."""
+        self._marks = self._marks or any(self._tracks(i) for i in range(first, len(self._subschemas)))
+
     def closure(self, signed: int) -> frozenset[int]:
         """A signed subschema as a set of those that say something, `all_of` followed."""
         found = self._closures.get(signed)

@@ -9,7 +9,7 @@ special case, as an index may point anywhere in the list.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -146,6 +146,35 @@ class Subschema:
             found.append(item)
         else:
             setattr(self, name, [item])
+
+    def moved(self, offset: int) -> Subschema:
+        """The same subschema in a list that has `offset` others before those of its own."""
+
+        def one(number: int | None) -> int | None:
+            return None if number is None else number + offset
+
+        def several(numbers: list[int]) -> list[int]:
+            return [number + offset for number in numbers]
+
+        return replace(
+            self,
+            prefix_items=several(self.prefix_items),
+            items=one(self.items),
+            properties={name: number + offset for name, number in self.properties.items()},
+            additional=one(self.additional),
+            all_of=several(self.all_of),
+            any_of=[several(group) for group in self.any_of],
+            one_of=[several(group) for group in self.one_of],
+            none_of=several(self.none_of),
+            conditions=[(a + offset, one(b), one(c)) for a, b, c in self.conditions],
+            pattern_properties=[(pattern, number + offset) for pattern, number in self.pattern_properties],
+            property_names=one(self.property_names),
+            dependent_schemas={name: number + offset for name, number in self.dependent_schemas.items()},
+            contains=one(self.contains),
+            unevaluated_properties=one(self.unevaluated_properties),
+            unevaluated_items=one(self.unevaluated_items),
+            choice=None if self.choice is None else self.choice.moved(offset),
+        )
 
     def in_place(self) -> list[int]:
         """The subschemas that are applied to the same value, whether or not they must hold."""

@@ -22,7 +22,7 @@ from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.choice import Choice
-from constrain.grammars.json_schema.deferred import Deferred, at_hand, bound
+from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -237,6 +237,14 @@ class NormalForm:
     def texts(self, values: Iterable[str]) -> Variable:
         """The variable whose values are these texts."""
         return self._expansion.closure(self._expansion.texts([*values]))
+
+    def add(self, document: SchemaDocument) -> Variable:
+        """Take in another document; the variable of its root."""
+        offset = len(self._subschemas)
+        add_bound(self._subschemas, document.subschemas)
+        self._expansion.note_added(offset)
+        self._differs = self._differs or any(s.unique_items for _, s in at_hand(document.subschemas))
+        return self.variable((document.root + offset,))
 
     def demands_several_that_differ(self) -> bool:
         """Whether some array may have to have several items that differ, or two that are equal."""
@@ -875,7 +883,7 @@ def _is_evident(s: Subschema) -> bool:
     types = s.types
     return bool(
         types & (ir.NULL | ir.BOOLEAN)
-        or (types & ir.STRING and s.pattern is s.format is s.max_length is None)
+        or (types & ir.STRING and s.pattern is None and s.format is None and s.max_length is None)
         or (types & ir.ARRAY and s.min_items == 0 and (s.contains is None or s.min_contains == 0))
         or (types & ir.OBJECT and not s.required and s.min_properties == 0)
         or (

@@ -70,6 +70,13 @@ class Language(ABC):
     def row(self, state: int) -> NDArray[np.int32]:
         """Successors of `state` for the 256 bytes: int32, shape (256,), read-only; `DEAD` without completion."""
 
+    around_values = False
+    """Whether JSON values stand in the text, and `shortest` is not cheap."""
+
+    def is_call(self, state: int) -> bool:  # noqa: ARG002
+        """Whether a JSON value begins at `state`; only what stands around JSON has such states."""
+        return False
+
     @abstractmethod
     def accepting(self, state: int) -> bool:
         """Whether the bytes read so far are a word of the language."""
