@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from constrain.engine.around import Around
@@ -13,6 +13,7 @@ from constrain.engine.automaton import Automaton
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.grammar import DEFAULT_CACHE_BYTES, Grammar, Narrowing, json_schema
 from constrain.grammars.errors import ConstrainError
+from constrain.grammars.json_schema.deferred import frozen, thawed
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
 from constrain.grammars.json_schema.normal import NormalForm, Variable
@@ -55,14 +56,21 @@ class ToolCallGrammar(Grammar):
         self._whitespace, self._pattern = whitespace, None
         self._check()
         self._arguments: list[Grammar | None] = [None] * len(self.tools)
-        for i in range(len(self.tools)):
-            self.arguments(i)
+        # Most tools are plain, which is soon seen; in the others there may be something that cannot be enforced.
+        self._plain = [frozen(tool.argument_schema) for tool in self.tools]
+        for i, data in enumerate(self._plain):
+            if data is None:
+                self.arguments(i)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of all that decides which messages are accepted."""
         content = json.dumps(
-            [repr(format), least, most, reasoning, counted, closed_objects, whitespace,
+            [repr(self.format), self.least, self.most, self._reasoning, self._counted, self._closed, self._whitespace,
              [[t.name, t.argument_schema] for t in self.tools]],
             default=str,
         )  # fmt: skip
-        self.fingerprint = hashlib.sha256(content.encode()).hexdigest()
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def _check(self) -> None:
         check_unique((f"tool {i}", t) for i, t in enumerate(self.tools))
@@ -77,11 +85,10 @@ class ToolCallGrammar(Grammar):
         """The grammar of a tool's arguments, made when first asked for."""
         found = self._arguments[number]
         if found is None:
-            tool = self.tools[number]
+            tool, data = self.tools[number], self._plain[number]
+            schema = tool.argument_schema if data is None else thawed(data)
             try:
-                found = _arguments(
-                    _content(tool.argument_schema), self._closed and tool.strict is not False, self._whitespace
-                )
+                found = _arguments(_content(schema), self._closed and tool.strict is not False, self._whitespace)
             except ConstrainError as error:
                 raise _of_tool(error, tool.name) from error
             self._arguments[number] = found
@@ -93,6 +100,7 @@ class ToolCallGrammar(Grammar):
         return tuple(
             Unenforced(f"{tool.name}#{u.pointer}", u.keyword, u.reason)
             for i, tool in enumerate(self.tools)
+            if self._plain[i] is None
             for u in self.arguments(i).unenforced
         )
 

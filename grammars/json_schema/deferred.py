@@ -47,6 +47,11 @@ def frozen(schema: Any) -> bytes | None:
         return None
 
 
+def thawed(data: bytes) -> Any:
+    """The schema that `frozen` copied."""
+    return marshal.loads(data)
+
+
 def _is_plain_object(schema: Any, depth: int) -> bool:
     if depth > MAX_DEPTH or not schema.keys() <= _OF_OBJECTS or schema["type"] != "object":
         return False
@@ -144,7 +149,7 @@ class Deferred(Subschema):
         fragments, number, subschemas = self.source
         Subschema.__init__(self, self.pointer, OBJECT)
         self.__class__ = Subschema  # type: ignore[assignment]
-        read_fragment(self, marshal.loads(fragments.data[number]), fragments, subschemas)
+        read_fragment(self, thawed(fragments.data[number]), fragments, subschemas)
 
     def in_place(self) -> list[int]:
         return []
