@@ -107,7 +107,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                 raise ResourceLimitError(error.pointer or s.pointer, error.keyword, error.reason, error.limit) from None
     delicate = {index for index, s in known if _is_delicate(s, document, forms)}
     # Where choices on one value come from several places, together they may be too many.
-    delicate.update(i for i, s in known if s.all_of and _choices(i, document, forms) > MAX_CHOICES)
+    delicate.update(i for i, s in known if _joins_choices(s) and _choices(i, document, forms) > MAX_CHOICES)
     if not delicate:
         return
     leading = reaching(document.subschemas, delicate)
@@ -138,6 +138,10 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
             if part not in seen and matters(part):
                 seen.add(part)
                 todo.append(part)
+
+
+def _joins_choices(s: Subschema) -> bool:
+    return len(s.all_of) > 1 or bool(s.all_of and (s.one_of or s.none_of or s.conditions))
 
 
 def _choices(index: int, document: SchemaDocument, forms: NormalForm) -> int:

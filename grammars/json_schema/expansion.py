@@ -174,6 +174,7 @@ class Expansion:
         self._literals: dict[object, int] = {}
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
+        self._all_types: dict[int, int] = {}  # with those of the closure
         self._options: dict[tuple[int, int], list[Option]] = {}
         self._rests: dict[int, int] = {}  # of subschemas with `unevaluated…` keywords, those without
         self._tracked_rests: set[int] = set()
@@ -259,7 +260,7 @@ class Expansion:
         return self._identities[key]
 
     def types(self, index: int) -> int:
-        """The type atoms that a subschema admits by `type` and by its values."""
+        """The type atoms that a subschema admits by `type`, by its values, and by the branches of its choices."""
         found = self._types.get(index)
         if found is None:
             s = self._subschemas[index]
@@ -270,6 +271,14 @@ class Expansion:
                     mask |= type_of(value)
                 found &= mask
             self._types[index] = found
+            if found and (s.any_of or s.one_of):
+                for group in (*s.any_of, *s.one_of):
+                    mask = 0
+                    for b in group:
+                        if found & ~mask:
+                            mask |= self._plain_types(b)
+                    found &= mask
+                self._types[index] = found
         return found
 
     # ---- conjunctions ------------------------------------------------------------------------------------------------
@@ -589,23 +598,20 @@ class Expansion:
             groups.append(list(out))
 
     def _exactly_one(self, group: list[int], types: int) -> list[Option]:
-        out = []
-        for k, chosen in enumerate(group):
-            if not self._plain_types(chosen) & types:
-                continue
-            others = [
-                ~o
-                for j, o in enumerate(group)
-                if j != k and self._plain_types(o) & types and not self._are_disjoint(chosen, o, types)
-            ]
-            out.append(option(chosen, *others))
-        return out
+        possible = [b for b in group if self._plain_types(b) & types]
+        return [
+            option(chosen, *(~o for j, o in enumerate(possible) if j != k and not self._are_disjoint(chosen, o, types)))
+            for k, chosen in enumerate(possible)
+        ]
 
     def _plain_types(self, index: int) -> int:
-        types = ir.ANY_TYPE
-        for i in self.closure(index):
-            types &= self.types(i)
-        return types
+        found = self._all_types.get(index)
+        if found is None:
+            found = ir.ANY_TYPE
+            for i in self.closure(index):
+                found &= self.types(i)
+            self._all_types[index] = found
+        return found
 
     def _failures(self, index: int, types: int) -> list[Option]:
         key = (index, types)

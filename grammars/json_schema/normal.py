@@ -258,7 +258,8 @@ class NormalForm:
         """The variable in which all these signed subschemas hold."""
         out: Variable = ANYTHING
         for i in signed:
-            out |= self._expansion.closure(i)
+            found = self._expansion.closure(i)
+            out = out | found if out else found
         return out
 
     def is_plain(self, index: int) -> bool:
@@ -455,6 +456,11 @@ class NormalForm:
 
     def member(self, alternative: ObjectAlternative, name: str) -> Variable | None:
         """What the value of a member must be; None where the member is not admitted."""
+        if len(alternative.rules) == 1 and not (alternative.names or alternative.absent or alternative.present):
+            (rule,) = alternative.rules
+            if not rule.patterns and not alternative.closed:
+                index = rule.properties.get(name, rule.additional)
+                return ANYTHING if index is None else self._expansion.closure(index)
         if name in alternative.absent or (alternative.closed and name not in alternative.present):
             return None
         if any(not self.admits(v, name) for v in alternative.names):

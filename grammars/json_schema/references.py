@@ -115,6 +115,7 @@ class References:
         self._dialects = Dialects(self._resources.lookup)
         self._scopes: dict[tuple[int, str, Dialect], Scope] = {}
         self._outermost: dict[Document, Scope] = {}  # scopes of the roots
+        self._targets: dict[tuple[str, Scope], Target] = {}
         self._catalogues: dict[Document, Catalogue] = {}
         self._external: dict[str, Scope] = {}
         self._supplied: dict[tuple[str, Dialect | None], Scope] = {}
@@ -134,6 +135,13 @@ class References:
 
         Raises `Unresolvable` where there is none within the document, `Remote` where it is another document.
         """
+        key = reference, scope
+        target = self._targets.get(key)
+        if target is None:
+            target = self._targets[key] = self._resolve(reference, scope)
+        return target
+
+    def _resolve(self, reference: str, scope: Scope) -> Target:
         start = scope
         if reference.startswith("#"):
             fragment = reference[1:]
