@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import cast
 
 from constrain.grammars.errors import ResourceLimitError
@@ -184,6 +185,7 @@ class Expansion:
         self._empty: dict[frozenset[int], bool] = {}
         self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
         self._plain: dict[int, bool] = {}
+        self._asks: dict[int, bool] = {}
         self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
@@ -668,7 +670,7 @@ class Expansion:
                 types &= self.types(i)
             elif says_nothing(s) and not s.all_of:
                 return True
-            elif s == Subschema(s.pointer, types=s.types, integral_fraction=s.integral_fraction):
+            elif self._asks_only(~i, values=False):
                 types &= ~s.types if s.integral_fraction else ~(s.types & ~ir.NUMBER)
         if not types:
             return True
@@ -685,6 +687,13 @@ class Expansion:
             for b in positive[k + 1 :]
         )
 
+    def _asks_only(self, index: int, *, values: bool) -> bool:
+        """Whether all that a subschema asks for is a type, or with `values` one of those that it lists."""
+        found = self._asks.get(index)
+        if found is None:
+            found = self._asks[index] = _asked_beside(self._subschemas[index]) == _NONE_BESIDE
+        return found and (values or self._subschemas[index].values is None)
+
     def _may_hold(self, signed: int, value: object) -> bool:
         """Whether a value can be valid under a signed subschema, decided by its own plain assertions where possible."""
         index = signed if signed >= 0 else ~signed
@@ -694,8 +703,7 @@ class Expansion:
         if s.values is not None and not any(identity(v) == identity(value) for v in s.values):
             return signed < 0
         if signed < 0:
-            plain = Subschema(s.pointer, types=s.types, values=s.values, integral_fraction=s.integral_fraction)
-            return not s.integral_fraction or s != plain
+            return not s.integral_fraction or not self._asks_only(index, values=True)
         if isinstance(value, str) and s.pattern is not None:
             return search_language(s.pattern).matches(value.encode("utf-8", "surrogatepass"))
         return True
@@ -819,6 +827,11 @@ class Expansion:
 
     def _held(self, conjunction: Conjunction, index: int) -> bool:
         return self.closure(index) <= conjunction.members
+
+
+_BESIDE = ("pointer", "types", "values", "integral_fraction", "source")
+_asked_beside = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))
+_NONE_BESIDE = _asked_beside(Subschema(pointer=""))
 
 
 def _given(index: int | None) -> tuple[int, ...]:
