@@ -53,6 +53,7 @@ M_LIMITED = 19  # the row of the tokens that consist of a state's loop and of fe
 # after a member of arguments that are not written as JSON; the tokens that may complete a text that strings must not
 # hold.
 M_CALL, M_RETURN, M_AFTER, M_MARKED = 20, 21, 22, 23
+M_COLLECTED = 24  # 1 + the position that a word leads to which was read as a whole, 0 for none
 
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)

@@ -70,6 +70,7 @@ from .memory import (
     NAME_OFF,
     NAMES,
     OUT,
+    PLAIN_ESCAPES,
     POS,
     POSTPONED,
     RESUME,
@@ -264,7 +265,7 @@ def string_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int
     at = q * STATE_WIDTH
     free = states[at + Q_FREE]
     flags = states[at + Q_FLAGS]
-    if free == 0 or (flags & COUNTED and flags & SIMPLE == 0):
+    if free == 0 or (flags & COUNTED and flags & SIMPLE == 0) or (x != 0 and C[PLAIN_ESCAPES]):
         return DEAD
     table = lookup(C, M_TABLE, node, (free << 16) | escape_class(x))
     if table < 0:
@@ -366,6 +367,8 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
             return DEAD
         return FULL if key_walk(C, node, base, stack, q, n) == FULL else OK
     if (x != 0 or utf8 != C[FREE_TEXT_STATE]) and (low < high or used != 0):
+        return DEAD
+    if x != 0 and C[PLAIN_ESCAPES]:  # few tokens go on with an escape then
         return DEAD
     free = utf8 - C[FREE_TEXT_STATE] + 1
     table = lookup(C, M_TABLE, node, (free << 16) | escape_class(x))

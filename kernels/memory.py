@@ -69,7 +69,10 @@ MAX_REACHED = 12  # states looked at to find a loop
 LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 1, RESUME + 6)
 WIRE = REACHED + 2 * MAX_REACHED  # see `wire.py`
 ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written as JSON; -1 for none
-CONTEXT_SIZE = ARGUMENT_DEPTH + 1
+# Whether only what has to be escaped is, and in one way: bit 0. Bits 1 to 4 for the first bytes 0xF1 to 0xF4 that no
+# token has alone: the characters behind them have to be escaped too.
+PLAIN_ESCAPES = ARGUMENT_DEPTH + 1
+CONTEXT_SIZE = PLAIN_ESCAPES + 1
 
 
 if config.BOUNDSCHECK:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _STRUCTURE = b'{}[]:,"\\-.0123456789abcdefulnrst'
 """Bytes that JSON needs as tokens of their own: with them, every value has a spelling."""
 
+_TEXT = frozenset((*range(0x20, 0xC0), *range(0xC2, 0xF1)))
+"""Bytes of the characters of planes 0 to 3 where they stand for themselves in a JSON string."""
+
 _terminals: weakref.WeakKeyDictionary[Vocabulary, Terminals] = weakref.WeakKeyDictionary()
 _terminals_lock = threading.Lock()
 
@@ -57,8 +60,12 @@ def _check_completeness(grammar: Grammar, vocabulary: Vocabulary, terminals: Ter
         missing = bytes(b for b in _STRUCTURE if b not in terminals.single_bytes)
         if missing:
             raise VocabularyError("completeness", f"no token is just one of {missing.decode()!r}, which JSON needs")
+        if grammar._style.escapes == "plain" and (lacking := _TEXT - terminals.single_bytes):
+            reason = f"no token is just the byte 0x{min(lacking):02X}, without which some characters need escapes"
+            raise VocabularyError("completeness", f'{reason}; use escapes="any"')
 
 
+_MAX_LISTS = 1_000  # lists of written values in a normal form that is kept
 _SHORT_LIMITS = 33  # numbers of code points left for which the rows of free text are made ahead
 
 
@@ -81,16 +88,20 @@ class CompiledGrammar:
         self.end_token_ids: tuple[int, ...] = vocabulary.eos_token_ids
         self.stop_token_ids: frozenset[int] = frozenset()
         self._lock = threading.RLock()
-        self._forms, self._inhabitation = grammar._normal_form()
         self._terminals = terminals_of(self._tables_of(vocabulary))
         _check_completeness(grammar, vocabulary, self._terminals)
-        if self._terminals.spelling != self._inhabitation.spelling:
-            self._inhabitation = Inhabitation(self._forms, self._terminals.spelling)
+        self._forms, self._inhabitation = self._new_forms()
         self._automaton = self._new_automaton()
 
     def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary whose tokens the automaton reads."""
         return vocabulary
+
+    def _new_forms(self) -> tuple[NormalForm, Inhabitation]:
+        forms, inhabitation = self.grammar._normal_form()
+        if self._terminals.spelling != inhabitation.spelling:
+            inhabitation = Inhabitation(forms, self._terminals.spelling, inhabitation.gap)
+        return forms, inhabitation
 
     def _new_automaton(self) -> Automaton:
         return Automaton(
@@ -98,7 +109,7 @@ class CompiledGrammar:
             self._forms,
             self._inhabitation,
             raw=self.grammar._language(),
-            whitespace=self.grammar._whitespace,
+            style=self.grammar._style,
             row_bytes=self.cache_bytes // 4,
         )
 
@@ -121,6 +132,8 @@ class CompiledGrammar:
     def clear_cache(self) -> None:
         """Drop everything that can be computed again. Matchers stay valid and resume where they are."""
         with self._lock:
+            if self._forms.lists > _MAX_LISTS:  # it grows with the values that were written
+                self._forms, self._inhabitation = self._new_forms()
             self._automaton = self._new_automaton()
 
     def _trim(self) -> None:

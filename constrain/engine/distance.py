@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from constrain.engine.escapes import Ends, escape_ends
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.json_schema.demands import Room, cheapest
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
@@ -54,8 +55,14 @@ class _Measure:
         self._shapes = automaton.shapes
         inhabitation = automaton.shapes.inhabitation
         self._shortest = inhabitation.shortest
-        self._spelling = inhabitation.spelling
+        self._spelling, self._gap = inhabitation.spelling, inhabitation.gap
+        self._comma = 1 + self._gap
         self._rests: dict[int, list[float]] = {}
+        self._plain = int(automaton.C[m.PLAIN_ESCAPES])
+
+    def _escape_ends(self, x: int) -> Ends:
+        """How the escape that register x holds can end; empty where it holds none."""
+        return escape_ends(x, self._plain)
 
     def rest(self, number: int) -> list[float]:
         """Bytes from after the value of a frame's slot to the end, for each variable of the slot's set."""
@@ -109,17 +116,17 @@ class _Measure:
         """
         above = self.rest(frame.parent)[branch.variable]
         if isinstance(branch, ArrayBranch):
-            if branch.items is not None:
-                rest = branch.items.finish(branch.state, frame.count, self._shortest)
-                return rest - (0 if after_value or not rest else 1) + 1 + above
-            parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
             if branch.repeats:  # other alternatives are nearer: this one may not end yet
                 above += _NOT_YET
+            if branch.items is not None:
+                rest = branch.items.finish(branch.state, frame.count, self._shortest, self._gap)
+                return rest - (0 if after_value or not rest else self._comma) + 1 + above
+            parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
         else:
             total = self._missing(frame, shape, branch, key)
-            return total - (0 if after_value or not total else 1) + 1 + above
+            return total - (0 if after_value or not total else self._comma) + 1 + above
         commas = len(parts) if after_value else max(0, len(parts) - 1)
-        return sum(parts) + commas + 1 + above
+        return sum(parts) + commas * self._comma + 1 + above
 
     @staticmethod
     def _item(branch: ArrayBranch, position: int) -> Variable:
@@ -135,7 +142,8 @@ class _Measure:
         unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]
         required = [i for i in unseen if branch.required >> i & 1]
         bare = not branch.clauses and a.minimum - count <= len(required)  # nothing but what is required matters
-        wanted = required if bare else [i for i in unseen if branch.allowed >> i & 1]
+        to_come, free = self._shapes.to_come(shape, branch)
+        wanted = required if bare else [i for i in unseen if to_come >> i & 1]
         declared = {shape.names[i]: part for i in wanted if (part := branch.values[i]) is not None}
         names: dict[frozenset[int], list[int]] = {}
 
@@ -147,11 +155,11 @@ class _Measure:
 
         room = Room(
             declared,
-            {} if bare else branch.free,
+            {} if bare else free,
             [shape.names[i] for i in required],
             a.minimum - count,
             None if a.maximum is None else a.maximum - count,
-            lambda part: self._value_bytes(shape, part),
+            lambda part: self._gap + self._value_bytes(shape, part),
             lambda name: key_bytes(name, self._spelling),
             free_cost,
         )
@@ -175,7 +183,7 @@ class _Measure:
 
     def _value_bytes(self, shape: Shape, value: Variable) -> float:
         """Bytes of a colon and a value; none for the strings of an array, which are read as names are."""
-        return 0 if shape.kind == s.UNIQUE_KIND else 1 + self._shortest(value)
+        return 0 if shape.kind == s.UNIQUE_KIND else self._comma + self._shortest(value)
 
     def _taken(self, frame: _Frame, shape: Shape) -> list[bytes]:
         """Names that a new free member cannot have: the declared ones, and the free ones in use."""
@@ -187,7 +195,7 @@ class _Measure:
         owner, vset, _ = self._shapes.slots[frame.state]
         shape, _ = self._shapes.sets[owner]
         if shape.undecided is not None:
-            return min(_spell(value, 0, s.X_NONE, self._spelling) + 2 + r for value, r in self._told(frame, shape))
+            return min(_spell(value, 0, [], self._spelling) + 2 + r for value, r in self._told(frame, shape))
         rest = self.rest(stack)
         return min(self._shortest(v) + r for v, r in zip(self._shapes.vsets[vset], rest, strict=True))
 
@@ -199,7 +207,7 @@ class _Measure:
             return min(
                 (
                     cost + self.string(stack, to, s.X_NONE, n + 1 if counted else 0)
-                    for cost, ranges in _escape_ends(x)
+                    for cost, ranges in self._escape_ends(x)
                     for to in scanners.successors(q, ranges)
                 ),
                 default=math.inf,
@@ -220,14 +228,14 @@ class _Measure:
         frame = _Frame(self._a, stack)
         shape, _ = self._shapes.sets[self._shapes.slots[frame.state][0]]
         if shape.undecided is not None:
-            spelling = self._spelling
+            ends, spelling = self._escape_ends(x), self._spelling
             left = self._shapes.weighed_within(
-                shape, low, high, lambda value: _spell(value, depth, x, spelling) < math.inf
+                shape, low, high, lambda value: _spell(value, depth, ends, spelling) < math.inf
             )
-            return min(_spell(v, depth, x, self._spelling) + 1 + r for v, r in self._told(frame, shape, left))
+            return min(_spell(v, depth, ends, spelling) + 1 + r for v, r in self._told(frame, shape, left))
         rest = self.rest(stack)
         for text, variables in self._shapes.scanners.literals[first][low:high]:
-            cost = _spell(text, depth, x, self._spelling) + 1
+            cost = _spell(text, depth, self._escape_ends(x), self._spelling) + 1
             best = min(best, cost + min(r for v, r in enumerate(rest) if variables >> v & 1))
         return best
 
@@ -301,7 +309,7 @@ class _Measure:
                 if not branch.allowed >> name & 1 or frame.has_seen(shape, name):
                     continue
                 if self._fits(frame, shape, branch, name):
-                    cost = _spell(shape.names[name].encode(), depth, x, self._spelling) + 1
+                    cost = _spell(shape.names[name].encode(), depth, self._escape_ends(x), self._spelling) + 1
                     best = min(best, cost + self._after_name(frame, shape, branch, name + 1, name))
             if n >> 60 and branch.free and self._fits(frame, shape, branch, b""):
                 best = min(best, self._free_key(frame, shape, branch, x, n))
@@ -327,7 +335,7 @@ class _Measure:
             return self._classed_key(frame, shape, branch, x, state, prefix)
         begun = scanners.free_text_distance[state - scanners.free_text_start]
         if x != s.X_NONE:
-            begun, prefix = min(cost for cost, _ in _escape_ends(x)), prefix + b"\0"
+            begun, prefix = min(cost for cost, _ in self._escape_ends(x)), prefix + b"\0"
         elif begun:
             prefix += b"\0" * begun
         added = free_names(self._taken(frame, shape), 1, self._spelling, prefix)[0]
@@ -344,7 +352,7 @@ class _Measure:
             # A character with which a name in use goes on is told apart from the others.
             nexts = {t[len(prefix) :].decode()[0] for t in used if len(t) > len(prefix) and t.startswith(prefix)}
             starts = []
-            for cost, ranges in _escape_ends(x):
+            for cost, ranges in self._escape_ends(x):
                 rest_of = ranges
                 for point in map(ord, nexts):
                     if any(a <= point <= b for a, b in ranges):
@@ -379,37 +387,16 @@ class _Measure:
         return self._after_name(frame, shape, branch, which, name)
 
 
-def _escape_ends(x: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """How an escape can end: the bytes it still takes, and the ranges of code points it then has spelled."""
-    kind, high, digits, value = x & 15, x >> 8 & 1023, x >> 20 & 7, x >> 24 & 0xFFFF
-    if kind == s.X_BACKSLASH:
-        simple = [(c, c) for c in (0x22, 0x5C, 0x2F, 8, 9, 10, 12, 13)]
-        return [(1, simple), (5, [(0, 0xFFFF)]), (11, [(0x10000, 0x10FFFF)])]
-    left = 4 - digits
-    first, last = value << 4 * left, (value << 4 * left) + (1 << 4 * left) - 1
-    if kind == s.X_HEX:
-        out = [(left, [(first, last)])]
-        if first <= 0xDBFF and last >= 0xD800:
-            a, b = max(first, 0xD800) & 1023, min(last, 0xDBFF) & 1023
-            out.append((left + 6, [(0x10000 + (a << 10), 0x10000 + (b << 10) + 1023)]))
-        return out
-    base = 0x10000 + (high << 10)
-    if kind == s.X_LOW:
-        a, b = (max(first, 0xDC00) & 1023, min(last, 0xDFFF) & 1023) if digits else (0, 1023)
-        return [(left, [(base + a, base + b)])]
-    return [(6 if kind == s.X_HIGH else 5, [(base, base + 1023)])]
-
-
-def _spell(text: bytes, depth: int, x: int, spelling: Spelling) -> float:
-    """Bytes that spell the rest of a text after `depth` bytes of it, from inside an escape where x says so."""
+def _spell(text: bytes, depth: int, ends_of: Ends, spelling: Spelling) -> float:
+    """Bytes that spell the rest of a text after `depth` bytes of it, inside an escape that can end so, if any."""
     rest = text[depth:]
     cost = 0
-    if x != s.X_NONE:
+    if ends_of:
         size = 1
         while size < len(rest) and rest[size] & 0xC0 == 0x80:
             size += 1
         point = ord(rest[:size].decode()) if rest else -1
-        ends = [c for c, ranges in _escape_ends(x) if any(a <= point <= b for a, b in ranges)]
+        ends = [c for c, ranges in ends_of if any(a <= point <= b for a, b in ranges)]
         if not ends:
             return math.inf
         cost, rest = min(ends), rest[size:]
@@ -422,10 +409,11 @@ def distance(automaton: Automaton, position: int) -> int:
     stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
     x &= (1 << s.MARK_SHIFT) - 1
     measure = _Measure(automaton)
+    gap = automaton.shapes.inhabitation.gap
     if mode == s.VALUE:
-        cost = measure.value(stack)
+        cost = max(0, gap - x) + measure.value(stack)
     elif mode == s.COLON:
-        cost = 1 + measure.value(stack)
+        cost = 1 + gap + measure.value(stack)
     elif mode == s.STRING:
         cost = measure.string(stack, q, x, n)
     elif mode in (s.ATOM, s.RAW):
@@ -438,4 +426,6 @@ def distance(automaton: Automaton, position: int) -> int:
         cost = 0
     else:
         cost = measure.container(stack, mode)
+        if mode == s.OBJECT_NEXT:
+            cost += max(0, gap - x)
     return int(cost)

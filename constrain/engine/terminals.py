@@ -55,7 +55,7 @@ class Terminals:
         self._rows = np.zeros(self.words * 4, dtype=np.int32)
         self._tables = self._cross_used = self._row_count = 0
         self._sizes = np.zeros(4, dtype=np.int64)  # by row: code points of its longest token
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[int, int, int], int] = {}
         self._limited: dict[tuple[int, int], int] = {}
         self._loop_rows: dict[tuple[int, int], int] = {}
         self._loops: dict[int, int] = {}  # by row: the loop it belongs to
@@ -110,11 +110,15 @@ class Terminals:
         self.bind(context)
 
     def table(self, context: m.Context, node: int, key: int) -> int:
-        """The number of the table for a trie node and a state of free text (1 + state << 16 | escape class)."""
+        """The number of the table for a trie node and a state of free text (1 + state << 16 | escape class).
+
+        What may be escaped in the text is as the context says.
+        """
+        plain = int(context.array[m.PLAIN_ESCAPES])
         with self.lock:
-            found = self._numbers.get((node, key))
+            found = self._numbers.get((node, key, plain))
             if found is None:
-                found = self._numbers[node, key] = self._build(context, node, key)
+                found = self._numbers[node, key, plain] = self._build(context, node, key)
             self.bind(context)
             return found
 

@@ -34,7 +34,7 @@ _JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"?', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SCALAR = re.compile(r"[-+.\w]*")
 _BARE_KEY_RUN = re.compile(BARE_KEY.pattern.replace("+", "*"))
-_DEEPEST = 100
+_DEEPEST, _SHOWN = 100, 40
 
 
 class ArgumentReader:
@@ -177,7 +177,13 @@ class ArgumentReader:
         _check_encoding(text, source.position_of(start))
         if reading(text, types) == "string":
             return text
-        return self._json_value(text, source.position_of(start), key)
+        try:
+            return self._json_value(text, source.position_of(start), key)
+        except ToolCallParseError:
+            # No string is admitted there, so the text as a string is refused as an argument, with what is expected.
+            if flag or "string" in types or text.startswith(("{", "[", '"')):
+                raise
+            return text
 
     def _json_value(self, text: str, offset: int, key: str) -> Any:
         """The JSON value between two tags. It ends where its tag is, so a text that is cut off is malformed."""
@@ -189,9 +195,8 @@ class ArgumentReader:
             return members[""]
         except ToolCallParseError as error:
             at = min(max(error.position, offset), offset + len(text))
-            raise ToolCallParseError(
-                "malformed", at, f"the value of {key!r} must be JSON there, and is not: {error.reason}"
-            ) from None
+            got = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+            raise ToolCallParseError("malformed", at, f"the value of {key!r} must be JSON there, got {got}") from None
 
 
 class _BareReader:

@@ -169,10 +169,7 @@ class MessageReader:
         source = self.source
         found, at = yield from source.ahead((*self._text_ends, *self._call_ends), blanks=True)
         if found is None and at < len(source.text):
-            if any(source.cuts(text, at) for text in expected):
-                source.truncated("the text ends within a marker")
-            listed = " or ".join(map(repr, expected))
-            source.malformed(f"expected {listed}, got {source.text[at]!r}", at)
+            source.unexpected(expected, at)
         yield from self._ended((*self._text_ends, *self._call_ends))
         return False
 
@@ -285,10 +282,7 @@ class MessageReader:
                 break
             yield from read_parts(source, format.between_parts)
         if last and found is None:
-            expected = " or ".join(map(repr, (*more, last)))
-            if any(source.cuts(text, at) for text in (*more, last)):
-                source.truncated(f"the text ends where {expected} should follow")
-            source.malformed(f"expected {expected} after a call, got {source.text[at]!r}", at)
+            source.unexpected((*more, last), at)
         yield from read_parts(source, format.last_parts)
 
     def _call(self) -> Reading[None]:

@@ -8,7 +8,7 @@ there, arguments that the tool does not take.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.grammars.errors import ToolCallParseError
 from constrain.grammars.tool_formats import Format, GenerationStart, StartState, get_format
@@ -18,7 +18,9 @@ from constrain.tools.parsed import Event, ParsedMessage
 from constrain.tools.read_choice import read_tool_choice
 from constrain.tools.token_text import TokenText
 from constrain.tools.tool import Tool
-from constrain.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from constrain.vocabulary import Vocabulary
 
 Start = GenerationStart | StartState | None
 
@@ -34,6 +36,11 @@ class ToolCallParser:
         start: where in its message the model begins, from `start_state`. Without it at the beginning.
         messages: the conversation: no id is given or taken twice, and counted ids go on from it.
         end_texts: texts of further tokens that end a message, for text that still has them, such as "</s>".
+
+    Raises:
+        ToolFormatError: there is no such format.
+        ToolChoiceError: the choice is not understood, or names a tool that is not there.
+        ValueError: `start` is within reasoning, which the format does not have.
 
     Example:
         >>> parser = ToolCallParser("qwen3", [Tool("now")])
@@ -58,6 +65,8 @@ class ToolCallParser:
         checker = tools if isinstance(tools, ArgumentChecker) else ArgumentChecker(tools)
         if isinstance(start, StartState):
             start = GenerationStart(start)
+        if start is not None and start.state is StartState.IN_REASONING and self.format.reasoning is None:
+            raise ValueError(f"the format {self.format.name!r} has no reasoning for the message to begin in")
         listed = tuple(checker.tools.values())
         self._reader = MessageReader(
             self.format,
@@ -84,7 +93,7 @@ class ToolCallParser:
         if not isinstance(piece, str):
             if self._tokens is None:
                 raise ValueError("token ids need a vocabulary: ToolCallParser(..., vocabulary=...)")
-            piece = self._tokens.feed([piece] if isinstance(piece, int) else piece)
+            piece = self._tokens.feed(piece if isinstance(piece, Iterable) else [piece])
         self._reader.source.add(piece)
         self._go_on()
         return self._reader.take_events()

@@ -138,15 +138,21 @@ class Source:
         """Whether the text is over, and what is left of it is where this one begins, or nothing."""
         return self.closed and text.startswith(self.text[self.at if at is None else at :])
 
+    def unexpected(self, options: Sequence[str], at: int) -> NoReturn:
+        """Raise for a place where one of some texts must follow, and none does."""
+        if any(self.cuts(option, at) for option in options):
+            self.truncated(f"the text ends where {_either(options)} should follow")
+        same = {option: _shared(option, self.text[at : at + len(option)]) for option in options}
+        most = max(same.values())
+        expected = [option for option in options if same[option] == most]
+        got = self.text[at : at + most + 1]
+        self.malformed(f"expected {_either(expected)}, got {got!r}", at + most)
+
     def literal(self, text: str) -> Reading[None]:
         """Read exactly this text."""
         while not self.text.startswith(text, self.at):
-            rest = self.text[self.at : self.at + len(text)]
-            if not text.startswith(rest):
-                same = next(i for i, c in enumerate(rest) if text[i] != c)
-                self.malformed(f"expected {text!r}, got {rest[: same + 1]!r}", self.at + same)
-            if self.closed:
-                self.truncated(f"the text ends where {text[len(rest) :]!r} should follow")
+            if self.closed or not text.startswith(self.text[self.at :]):
+                self.unexpected((text,), self.at)
             yield
         self.at += len(text)
 
@@ -157,3 +163,12 @@ class Source:
             self.truncated(f"the text ends within {text!r}")
         self.at += len(text) if found else 0
         return found is not None
+
+
+def _either(options: Sequence[str]) -> str:
+    return " or ".join(map(repr, dict.fromkeys(options)))
+
+
+def _shared(a: str, b: str) -> int:
+    """Length of the common beginning."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from constrain.grammars.tool_formats import FORMATS
-from constrain.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from constrain.vocabulary import Vocabulary
 
 
 class TokenText:

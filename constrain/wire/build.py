@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from constrain.grammars.tool_formats.dialects import JsonArguments
+from constrain.grammars.tool_formats.dialects import BareArguments, JsonArguments, PythonArguments, TaggedArguments
 from constrain.grammars.tool_formats.format import Format
 from constrain.grammars.tool_formats.ids import CountedCallIds, RandomCallIds
 from constrain.grammars.tool_formats.parts import Arguments, Blank, CallId, Literal, Marker, Name, Part
@@ -31,8 +31,11 @@ from constrain.wire.nodes import (
     Whitespace,
 )
 from constrain.wire.symbols import symbol
+from constrain.wire.tagged_nodes import Tagged
+from constrain.wire.typing_nodes import Bare, PythonKeywords
 from constrain.wire.wire import Wire
 
+BARE_NAME = bytes(b for b in range(0x21, 0x7F) if b not in b"{}[]:,\"'<>|") + bytes(range(0x80, 0x100))
 _ALPHANUMERIC = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -119,9 +122,38 @@ class _Builder:
         return self._arguments(following)
 
     def _arguments(self, following: Node) -> Node:
-        if isinstance(self._f.arguments, JsonArguments):
-            return ArgumentsOf(self._values, following)
-        raise NotImplementedError(type(self._f.arguments).__name__)
+        dialect, values = self._f.arguments, self._values
+        if isinstance(dialect, JsonArguments):
+            return ArgumentsOf(values, following)
+        if isinstance(dialect, PythonArguments):
+            return PythonKeywords(lambda: values.typist, following)
+        if isinstance(dialect, BareArguments):
+            return Bare(lambda: values.typist, following, self._spelled(dialect.quote), BARE_NAME)
+        return self._tagged(dialect, following)
+
+    def _spelled(self, text: str) -> bytes:
+        """The bytes of a fixed text, its markers as symbols."""
+        return b"".join(
+            symbol(p.text) if isinstance(p, Marker) and p.text in self._m.symbols else p.text.encode()
+            for p in self._f._cut(text)
+            if isinstance(p, Literal | Marker)
+        )
+
+    def _tagged(self, dialect: TaggedArguments, following: Node) -> Node:
+        lead, _, rest = dialect.member.partition("⟨key⟩")
+        middle, _, tail = rest.partition("⟨value⟩")
+        middle, flagged, flag_end = middle.partition("⟨string⟩")
+        tag = self._spelled(tail[: tail.index(dialect.end_tag) + len(dialect.end_tag)])
+        return Tagged(
+            lambda: self._values.typist,
+            following,
+            self._values.parameters,
+            lead=self._spelled(lead),
+            middle=self._spelled(middle),
+            flag_end=self._spelled(flag_end) if flagged else None,
+            tail=self._spelled(tail),
+            tag=len(tag),
+        )
 
     def _id(self, following: Node) -> Node:
         ids = self._f.ids

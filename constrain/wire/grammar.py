@@ -12,18 +12,27 @@ from constrain.engine.around import Around
 from constrain.engine.automaton import Automaton
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.grammar import DEFAULT_CACHE_BYTES, Grammar, Narrowing, json_schema
+from constrain.engine.text_style import TextStyle
 from constrain.grammars.errors import ConstrainError
 from constrain.grammars.json_schema.deferred import frozen, thawed
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
 from constrain.grammars.json_schema.normal import NormalForm, Variable
-from constrain.grammars.tool_formats import Format, get_format
+from constrain.grammars.tool_formats import (
+    BareArguments,
+    Format,
+    PythonArguments,
+    TaggedArguments,
+    get_format,
+)
 from constrain.tools import Tool, ToolChoice, close_objects, read_tool_choice, read_tools
 from constrain.tools.problems import ToolError
 from constrain.tools.tool_names import check_unique
 from constrain.vocabulary import Vocabulary
 from constrain.wire.build import Message, build
+from constrain.wire.marks import forbidden_texts, marks_of
 from constrain.wire.nodes import Values
+from constrain.wire.restricted import check_names, restricted
 from constrain.wire.symbols import token_of, with_symbols
 
 Reasoning = Literal["may begin", "open", "ended"]
@@ -54,10 +63,13 @@ class ToolCallGrammar(Grammar):
         self.format, self.tools, self.least, self.most = format, tuple(tools), least, most
         self._reasoning, self._counted, self._closed = reasoning, counted, closed_objects
         self._whitespace, self._pattern = whitespace, None
+        self._style = TextStyle("bounded" if whitespace else "none")
         self._check()
         self._arguments: list[Grammar | None] = [None] * len(self.tools)
         # Most tools are plain, which is soon seen; in the others there may be something that cannot be enforced.
-        self._plain = [frozen(tool.argument_schema) for tool in self.tools]
+        self._plain: list[bytes | None] = [None] * len(self.tools)
+        if not isinstance(format.arguments, TaggedArguments | PythonArguments | BareArguments):
+            self._plain = [frozen(tool.argument_schema) for tool in self.tools]
         for i, data in enumerate(self._plain):
             if data is None:
                 self.arguments(i)
@@ -88,11 +100,21 @@ class ToolCallGrammar(Grammar):
             tool, data = self.tools[number], self._plain[number]
             schema = tool.argument_schema if data is None else thawed(data)
             try:
-                found = _arguments(_content(schema), self._closed and tool.strict is not False, self._whitespace)
+                closed = self._closed and tool.strict is not False
+                found = _arguments(_content(self._written(schema)), closed, self._whitespace)
             except ConstrainError as error:
                 raise _of_tool(error, tool.name) from error
             self._arguments[number] = found
         return found
+
+    def _written(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The schema of what the format can write of some arguments."""
+        dialect = self.format.arguments
+        if isinstance(dialect, TaggedArguments):
+            return restricted(parameters, forbidden_texts(self.format), flagged=dialect.flagged)
+        if isinstance(dialect, PythonArguments | BareArguments):
+            check_names(parameters, dialect)
+        return parameters
 
     @property
     def unenforced(self) -> tuple[Unenforced, ...]:
@@ -174,7 +196,7 @@ class CompiledToolCalls(CompiledGrammar):
     def __init__(self, grammar: ToolCallGrammar, vocabulary: Vocabulary, *, cache_bytes: int) -> None:
         f = grammar.format
         stops = (*f.call_stops, *f.text_stops)
-        texts = dict.fromkeys((*f.forbidden, *stops))
+        texts = [text for text in dict.fromkeys((*f.forbidden, *stops)) if text not in f.banned]
         self._symbols = frozenset(text for text in texts if token_of(vocabulary, text) is not None)
         self._derived = with_symbols(vocabulary, self._symbols)
         super().__init__(grammar, vocabulary, cache_bytes=cache_bytes)
@@ -192,13 +214,21 @@ class CompiledToolCalls(CompiledGrammar):
         names = [tool.name for tool in grammar.tools]
         message = Message(grammar.format, names, grammar.least, grammar.most, grammar._counted, self._symbols)
         wire = build(message, values, reasoning=grammar._reasoning)
-        around = Around(wire, values.variable, [t.encode() for t in grammar.format.forbidden])
+        dialect = grammar.format.arguments
+        values.around = Around(
+            wire,
+            values.variable,
+            marks_of(grammar.format),
+            members=isinstance(dialect, TaggedArguments | PythonArguments),
+            stretch=_stretch(grammar.format),
+        )
         return Automaton(
             self._terminals,
             forms,
             values.inhabitation,
-            around=around,
-            whitespace=grammar._whitespace,
+            around=values.around,
+            python_words=isinstance(dialect, PythonArguments),
+            style=grammar._style,
             row_bytes=self.cache_bytes // 4,
         )
 
@@ -209,6 +239,15 @@ class _Arguments(Values):
     def __init__(self, grammar: ToolCallGrammar, forms: NormalForm, inhabitation: Inhabitation) -> None:
         self._grammar, self._forms, self.inhabitation = grammar, forms, inhabitation
         self._variables: dict[int, Variable] = {}
+        self.around: Around | None = None
+
+    @property
+    def typist(self) -> Around:
+        assert self.around is not None
+        return self.around
+
+    def parameters(self, tool: int) -> Any:
+        return self._grammar.tools[tool].argument_schema
 
     def variable(self, tool: int) -> Variable:
         """The variable of a tool's arguments."""
@@ -221,6 +260,15 @@ class _Arguments(Values):
 
     def shortest(self, tool: int) -> float:
         return self.inhabitation.shortest(self.variable(tool))
+
+
+def _stretch(format: Format) -> tuple[int, int]:
+    """By how much typed arguments may be longer than their JSON: a factor, and bytes besides."""
+    dialect = format.arguments
+    if isinstance(dialect, TaggedArguments):
+        overhead = 2 * len(format.member_parts) + len(dialect.member.encode()) + 8
+        return 1 + overhead, overhead
+    return (3 + len(dialect.quote.encode()), 0) if isinstance(dialect, BareArguments) else (1, 0)
 
 
 def tool_calls(

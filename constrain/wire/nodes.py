@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class Item(NamedTuple):
     """A node, where in it the text stands, and the progress."""
 
     node: Node
-    at: Hashable
+    at: Any  # hashable; its shape is the node's own
     progress: Progress
 
 
@@ -242,6 +242,15 @@ class Values(ABC):
     def shortest(self, tool: int) -> float:
         """Bytes of the shortest arguments of a tool."""
 
+    @abstractmethod
+    def parameters(self, tool: int) -> Any:
+        """The schema of a tool's arguments, as it was given."""
+
+    @property
+    @abstractmethod
+    def typist(self) -> Any:
+        """What types arguments that are not written as JSON; see `typing_nodes`."""
+
 
 class ArgumentsOf(Node):
     """The arguments as JSON text, which the automaton reads itself."""
@@ -289,7 +298,7 @@ class FreeText(Node):
         return (here, *self.following.enter(progress)) if FREE_TEXT.boundary(at[1]) else (here,)
 
     def step(self, item: Item) -> Iterator[tuple[Sequence[int], Items]]:
-        at: tuple[int, int, bytes | None] = item.at  # type: ignore[assignment]
+        at: tuple[int, int, bytes | None] = item.at
         found = self._rows.get(at)
         if found is None:
             groups: dict[tuple[int, int, bytes | None], list[int]] = {}
@@ -310,7 +319,7 @@ class FreeText(Node):
         return begun if any(text.startswith(begun) for text in self._not_first) else None
 
     def rest(self, item: Item) -> float:
-        at: tuple[int, int, bytes | None] = item.at  # type: ignore[assignment]
+        at: tuple[int, int, bytes | None] = item.at
         return FREE_TEXT.shortest(at[1]) + self.following.cost(item.progress)
 
     def cost(self, progress: Progress) -> float:
@@ -341,7 +350,7 @@ class Computed(Node):
 
 
 class Characters(Node):
-    """So many characters of an ASCII alphabet, such as a random id."""
+    """So many characters of an ASCII alphabet, such as a random id; no two words of them in a message are equal."""
 
     def __init__(self, alphabet: bytes, length: int, following: Node) -> None:
         self.alphabet, self.length, self.following = alphabet, length, following
@@ -351,8 +360,11 @@ class Characters(Node):
 
     def step(self, item: Item) -> Iterator[tuple[Sequence[int], Items]]:
         assert isinstance(item.at, int)
-        done = item.at + 1 == self.length
-        yield self.alphabet, self.following.enter(item.progress) if done else (item._replace(at=item.at + 1),)
+        if item.at < self.length:
+            after: Items = (item._replace(at=item.at + 1),)
+            if item.at + 1 == self.length:
+                after += self.following.enter(item.progress)
+            yield self.alphabet, after
 
     def rest(self, item: Item) -> float:
         assert isinstance(item.at, int)

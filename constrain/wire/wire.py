@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.grammars.errors import UnsupportedSchemaError
-from constrain.grammars.languages.base import Language
-from constrain.wire.nodes import ArgumentsOf, End, Item, Items, Node, Numbers, Progress
+from constrain.grammars.languages.base import Language, Role
+from constrain.wire.nodes import ArgumentsOf, Characters, End, Item, Items, Node, Numbers, Progress
+from constrain.wire.typing_nodes import NOWHERE, Owner, TypedArguments
+
+_ROLES = {"call": Role.CALL, "word": Role.COLLECT, "named": Role.COLLECTED}
 
 
 class Wire(Language):
@@ -34,7 +37,7 @@ class Wire(Language):
         key = frozenset(items)
         found = self._numbers.get(key)
         if found is None:
-            if len(key) > 1 and any(isinstance(i.node, ArgumentsOf) for i in key):
+            if len(key) > 1 and any(_calls(i) for i in key):
                 raise UnsupportedSchemaError("", "format", "the format leaves open whether the arguments have begun")
             found = self._numbers[key] = len(self._states)
             self._states.append(tuple(key))
@@ -79,12 +82,44 @@ class Wire(Language):
             rest = self._rests[state] = min((i.node.rest(i) for i in self._states[state]), default=math.inf)
         return int(rest)
 
-    def is_call(self, state: int) -> bool:
-        return bool(self.calls_for(state))
-
     def is_stopped(self, state: int) -> bool:
         """Whether a token that ends the message has been read."""
         return any(isinstance(i.node, End) and i.node.stopped for i in self._states[state])
+
+    def role(self, state: int) -> Role:
+        for item in self._states[state]:
+            if isinstance(item.node, ArgumentsOf):
+                return Role.CALL
+            if isinstance(item.node, TypedArguments):
+                assert isinstance(item.at, tuple)
+                return _ROLES.get(item.at[0], Role.PLAIN)
+            if isinstance(item.node, Characters) and item.at:
+                return Role.DIFFER if item.at == item.node.length else Role.COLLECT
+        return Role.PLAIN
+
+    def position(self, state: int) -> int:
+        """Where the automaton goes on in a state that calls for a value within typed arguments; NOWHERE elsewhere."""
+        (item,) = self._states[state]
+        if not isinstance(item.node, TypedArguments):
+            return NOWHERE
+        assert isinstance(item.at, tuple)
+        return int(item.at[1])
+
+    def after_member(self, owner: Owner, position: int) -> int:
+        """The state after a member of typed arguments that the automaton has read."""
+        node, progress = owner
+        return self.number(node.after_member(position, progress))
+
+    def after_word(self, state: int, word: bytes) -> int:
+        """The state after a word that was read as a whole, and the byte after it."""
+        (item,) = self._states[state]
+        assert isinstance(item.node, TypedArguments)
+        return self.number(item.node.after_word(item, word))
+
+    def rest_after(self, owner: Owner) -> float:
+        """Bytes of a short way to the end of the message from after typed arguments."""
+        node, progress = owner
+        return node.following.cost(progress)
 
     def calls_for(self, state: int) -> Numbers:
         """The tools whose arguments begin in a state; none where no JSON value begins."""
@@ -96,3 +131,8 @@ class Wire(Language):
         (item,) = self._states[state]
         assert isinstance(item.node, ArgumentsOf)
         return self.number(item.node.after(item, valid))
+
+
+def _calls(item: Item) -> bool:
+    typed = isinstance(item.node, TypedArguments) and isinstance(item.at, tuple) and item.at[0] in _ROLES
+    return typed or isinstance(item.node, ArgumentsOf)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
+from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.demands import FreeSome
@@ -19,6 +19,7 @@ from constrain.grammars.json_schema.items import MAX_COUNTED, Items, is_tracked
 from constrain.grammars.json_schema.members import Members
 from constrain.grammars.json_schema.narrowing import reaching
 from constrain.grammars.json_schema.normal import Has, NormalForm, Variable
+from constrain.grammars.json_schema.repetition import all_parts, goes_on
 from constrain.grammars.json_schema.texts import is_combined, texts_of
 
 MAX_VARIABLES = 5_000
@@ -87,7 +88,18 @@ def _says_little(s: Subschema, *, members: bool = False) -> bool:
     return _others(s) == _NO_OTHERS and (members or not (s.properties or s.required))
 
 
-_LITTLE = ("pointer", "types", "values", "integral_fraction", "source", "properties", "required", "min_contains")
+_LITTLE = (
+    "pointer",
+    "types",
+    "values",
+    "integral_fraction",
+    "source",
+    "properties",
+    "required",
+    "min_contains",
+    "written",
+    "names_at",
+)
 _others = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _LITTLE))
 _NO_OTHERS = _others(Subschema(pointer=""))
 
@@ -193,17 +205,13 @@ def _parts(forms: NormalForm, variable: Variable, distinct: Distinct) -> set[Var
                 f"more than {MAX_COUNTED} items must differ",
                 f"MAX_COUNTED = {MAX_COUNTED}",
             )
-        if array.repeated and array.items is not None and distinct.values(array.items, 1) is not None:
-            raise UnsupportedSchemaError(
-                forms.pointer(variable),
-                "uniqueItems",
-                "cannot be enforced under a negation where the number of items is limited",
-            )
         if tracked and array.unique:
             distinct.feasible(array)
             for part in (*array.prefix, *(() if array.items is None else (array.items,))):
                 distinct.is_endless(part)
-        if array.contains:
+        if array.repeated and not goes_on(array, lambda part: distinct.values(part, 1) is None):
+            out |= all_parts(forms, array)
+        elif array.contains:
             out |= Items(forms, array).parts()
         else:
             out.update((*array.prefix, *(() if array.items is None else (array.items,))))

@@ -169,8 +169,9 @@ def _is_simple(o: Option, types: int) -> bool:
 class Expansion:
     """Expansions over one list of subschemas, to which literals and unions are added as they are met."""
 
-    def __init__(self, subschemas: list[Subschema]) -> None:
+    def __init__(self, subschemas: list[Subschema], *, ordered: bool = False) -> None:
         self._subschemas = subschemas
+        self._ordered = ordered
         self._closures: dict[int, frozenset[int]] = {}
         self._literals: dict[object, int] = {}
         self._unions: dict[tuple[int, ...], int] = {}
@@ -216,7 +217,10 @@ class Expansion:
             if i not in seen:
                 seen.add(i)
                 todo.extend(self._subschemas[i].all_of)
-        return frozenset(i for i in seen if not says_nothing(self._subschemas[i]))
+        found = frozenset(i for i in seen if not says_nothing(self._subschemas[i]))
+        if self._ordered and len(found) > 1:  # what joins several says in which order they declare members
+            found |= {i for i in seen if len(self._subschemas[i].all_of) > 1}
+        return found
 
     def literal(self, value: object) -> int:
         """The subschema whose only value is `value`."""
@@ -229,6 +233,16 @@ class Expansion:
     def texts(self, values: list[object]) -> int:
         """A new subschema whose only values are these texts."""
         return self._add(Subschema(pointer="", types=ir.STRING, values=values))
+
+    def listed(self, values: list[object]) -> int:
+        """The subschema that admits these values and no others."""
+        if len(values) == 1:
+            return self.literal(values[0])
+        key = frozenset(map(identity, values))
+        found = self._literals.get(key)
+        if found is None:
+            found = self._literals[key] = self._add(Subschema(pointer="", values=values))
+        return found
 
     def either(self, indices: tuple[int, ...]) -> int:
         """The subschema under which one of these holds."""
@@ -829,7 +843,7 @@ class Expansion:
         return self.closure(index) <= conjunction.members
 
 
-_BESIDE = ("pointer", "types", "values", "integral_fraction", "source")
+_BESIDE = ("pointer", "types", "values", "integral_fraction", "source", "written", "names_at")
 _asked_beside = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))
 _NONE_BESIDE = _asked_beside(Subschema(pointer=""))
 

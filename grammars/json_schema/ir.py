@@ -93,6 +93,9 @@ class Subschema:
             subschema, and no other keyword here, has evaluated.
         format: name of a format that a string must have; None for none and for those that no specification defines.
         integral_fraction: whether `1.0` is an integer (by value; from draft 06) or not (by spelling; draft 04).
+        written: in a document with `declared_order`, subschemas that describe the same value, in the order in which the
+            schema writes them; those that only test it (`if`, `not`) are not among them.
+        names_at: how many of `written` come before `properties`.
         choice: what tells the branches of the one group in `any_of` or `one_of` apart, where a member does.
         source: of a subschema that is yet to be read, what it is read from.
 
@@ -136,6 +139,8 @@ class Subschema:
     unevaluated_properties: int | None = None
     unevaluated_items: int | None = None
     format: str | None = None
+    written: list[int] = _NO_LIST
+    names_at: int = 0
     choice: Choice | None = None
     source: Any = field(default=None, compare=False, repr=False)
 
@@ -173,6 +178,7 @@ class Subschema:
             contains=one(self.contains),
             unevaluated_properties=one(self.unevaluated_properties),
             unevaluated_items=one(self.unevaluated_items),
+            written=several(self.written),
             choice=None if self.choice is None else self.choice.moved(offset),
         )
 
@@ -219,8 +225,10 @@ class SchemaDocument:
     """A loaded schema: indices in `subschemas` and `root` are positions in `subschemas`.
 
     `unenforced` lists the keywords that were left out because the caller asked for that, and the formats nobody knows.
+    `declared_order` says that members are to come in the order in which they are declared.
     """
 
     subschemas: list[Subschema]
     root: int
     unenforced: list[Unenforced] = field(default_factory=list)
+    declared_order: bool = False

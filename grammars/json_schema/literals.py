@@ -8,13 +8,10 @@ from operator import attrgetter
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import Subschema
 
-_asked = attrgetter(
-    *(
-        name
-        for name in Subschema.__dataclass_fields__
-        if name not in ("pointer", "all_of", "integral_fraction", "min_contains", "max_contains", "source")
-    )
-)
+_SAYS_NOTHING = (
+    "pointer", "all_of", "integral_fraction", "min_contains", "max_contains", "written", "names_at", "source"
+)  # fmt: skip
+_asked = attrgetter(*(name for name in Subschema.__dataclass_fields__ if name not in _SAYS_NOTHING))
 _NOTHING = _asked(Subschema(pointer=""))
 
 

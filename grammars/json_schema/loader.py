@@ -56,6 +56,7 @@ class Loader:
         not_yet: the keywords that cannot be enforced.
         left_out: the nodes that lack a keyword that would constrain them, by the id() of each, with these keywords.
         shared: whether one Python dict stood in two places of the schema.
+        notes_order: whether the order in which members are declared is noted.
     """
 
     node: Subschema
@@ -69,6 +70,7 @@ class Loader:
         self.subschemas: list[Subschema] = []
         self.unenforced: list[Unenforced] = []
         self.shared = False
+        self.notes_order = False
         self.warn = warn
         self.not_yet = not_yet
         self.left_out: dict[int, set[str]] = {}
@@ -119,7 +121,7 @@ class Loader:
 
     def in_place(self, schema: object, path: str) -> int:
         """The number of the subschema at `path` below this one, about the same value."""
-        return self._structural(schema, path, self._mode_in_place(), False)
+        return self._describing(self._structural(schema, path, self._mode_in_place(), False))
 
     def group(self, keyword: str, schemas: Sequence[object]) -> list[int]:
         """The numbers of the branches of `anyOf` or `oneOf`.
@@ -127,7 +129,11 @@ class Loader:
         Where they are many and one of their members tells them apart, that is noted, and plain ones are not read yet.
         """
         told = None
-        if len(schemas) >= MIN_BRANCHES and self.dialect.draft >= 6 and not (self.seen or self.dialect.annotations):
+        if (
+            len(schemas) >= MIN_BRANCHES
+            and self.dialect.draft >= 6
+            and not (self.seen or self.notes_order or self.dialect.annotations)
+        ):
             told = find_tag(schemas)
         if told is None:
             return [self.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
@@ -191,7 +197,7 @@ class Loader:
             self.invalid(
                 keyword, f"{target.pointer} holds a boolean, which is no schema in {target.scope.dialect.name}"
             )
-        return self._add(target.schema, target.scope, target.pointer, self._mode_in_place())
+        return self._describing(self._add(target.schema, target.scope, target.pointer, self._mode_in_place()))
 
     def outermost(self, name: str, target: Target) -> Target:
         """Where a reference to the dynamic anchor `name` leads from here; `target` is where it stands for itself."""
@@ -239,6 +245,12 @@ class Loader:
 
     def _mode_in_place(self) -> int:
         return (CLOSED if self._passes_closing else 0) | (self._mode & CLOSING) | (SEEN if self.seen else 0)
+
+    def _describing(self, number: int) -> int:
+        """The number itself, noted as that of a subschema that describes the same value."""
+        if self.notes_order:
+            self.node.add("written", number)
+        return number
 
     def _structural(self, schema: object, path: str, mode: int, boolean: bool) -> int:
         pointer = self.node.pointer + path

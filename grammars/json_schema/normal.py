@@ -18,10 +18,10 @@ from fractions import Fraction
 from operator import attrgetter
 from typing import Any, cast
 
-from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.choice import Choice
+from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
@@ -186,12 +186,14 @@ class NormalForm:
 
     def __init__(self, document: SchemaDocument) -> None:
         self._subschemas: list[Subschema] = bound(document.subschemas)
-        self._expansion = Expansion(self._subschemas)
+        self._expansion = Expansion(self._subschemas, ordered=document.declared_order)
+        self.declared_order = document.declared_order
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
         self._differs = any(s.unique_items for _, s in at_hand(document.subschemas))
         self._choices: dict[Variable, Choice | None] = {}
         self._evident: dict[int, bool] = {}
+        self.lists = 0  # how many variables were made for values that texts had
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
@@ -273,6 +275,15 @@ class NormalForm:
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
         return self._expansion.closure(self._expansion.literal(value))
+
+    def declared(self, variables: Iterable[Variable]) -> tuple[str, ...]:
+        """The names of members that are declared for values of these variables, in the order of the schema."""
+        return declared_names(self._subschemas, frozenset().union(*variables))
+
+    def listed(self, values: Iterable[object]) -> Variable:
+        """The variable that has these values, at least one, and no others."""
+        self.lists += 1
+        return self._expansion.closure(self._expansion.listed(list(values)))
 
     def pointer(self, variable: Variable) -> str:
         """The JSON pointer of a subschema of the variable, for messages."""
@@ -561,12 +572,6 @@ class NormalForm:
         unique = unique and (bounds.high is None or bounds.high > 1)
         if repeated and unique:
             return []
-        if repeated and (items is None or bounds.high is not None or contains):
-            raise UnsupportedSchemaError(
-                self.pointer(frozenset(conjunction.members)),
-                "uniqueItems",
-                "cannot be enforced under a negation where the number of items is limited or items are counted",
-            )
         return [ArrayAlternative(tuple(prefix), items, bounds.low, bounds.high, tuple(contains), unique, repeated)]
 
     def _contains(self, index: int, low: int, high: int | None) -> Contains:
@@ -876,7 +881,18 @@ def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found), tuple(not_found)
 
 
-_BESIDE = ("pointer", "types", "any_of", "one_of", "choice", "source", "integral_fraction", "min_contains")
+_BESIDE = (
+    "pointer",
+    "types",
+    "any_of",
+    "one_of",
+    "choice",
+    "source",
+    "integral_fraction",
+    "min_contains",
+    "written",
+    "names_at",
+)
 _beside_groups = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))
 _NOTHING_BESIDE = _beside_groups(Subschema(pointer=""))
 
@@ -904,7 +920,7 @@ def _only_lists(s: Subschema) -> bool:
     return _unasked(s) == _UNASKED
 
 
-_OF_VALUES = ("pointer", "types", "values", "integral_fraction", "source")
+_OF_VALUES = ("pointer", "types", "values", "integral_fraction", "source", "written", "names_at")
 _unasked = attrgetter(
     *(n for n in Subschema.__dataclass_fields__ if n not in ("pointer", "types", "values", "integral_fraction"))
 )

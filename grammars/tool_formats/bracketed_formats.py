@@ -65,8 +65,8 @@ KIMI_K2 = Format(
 HARMONY = Format(
     "harmony",
     call=(
-        "<|channel|>commentary to=functions.⟨name⟩␣⟨!<|constrain|>⟩json<|message|>·⟨arguments⟩·",
-        " to=functions.⟨name⟩<|channel|>commentary␣⟨!<|constrain|>⟩json<|message|>·⟨arguments⟩·",
+        "<|channel|>commentary to=functions.⟨name⟩ ⟨!<|constrain|>⟩json<|message|>·⟨arguments⟩·",
+        " to=functions.⟨name⟩<|channel|>commentary ⟨!<|constrain|>⟩json<|message|>·⟨arguments⟩·",
     ),
     models="gpt-oss",
     text="before",

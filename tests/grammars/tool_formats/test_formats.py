@@ -111,7 +111,8 @@ def test_an_unknown_name_is_refused_with_those_that_look_like_it():
 def test_a_format_of_ones_own(monkeypatch):
     monkeypatch.setattr("constrain.grammars.tool_formats.registry.FORMATS", dict(FORMATS))
     own = register_format(Format("own", call="CALL ⟨name⟩ ⟨arguments⟩", names=WORD_NAME))
-    assert get_format("own") is own and get_format(own) is own
+    assert get_format("own") is own
+    assert get_format(own) is own
     assert register_format(own) is own
     with pytest.raises(ToolFormatError, match="taken"):
         register_format(replace(own, call="RUN ⟨name⟩ ⟨arguments⟩"))
