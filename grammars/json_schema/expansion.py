@@ -33,6 +33,8 @@ MAX_STEPS = 20_000
 """Choices tried to find them."""
 MAX_COMPARED = 1_024
 """Alternatives that are compared with each other."""
+MAX_DEPTH = 60
+"""Choices within choices that are looked into to tell which types the outermost admits."""
 MAX_PAIRED = 32
 """Branches that are compared two by two for a quick look."""
 MAX_TESTED = 64
@@ -176,6 +178,7 @@ class Expansion:
         self._literals: dict[object, int] = {}
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
+        self._depth = 0  # of choices within choices whose types are being told
         self._all_types: dict[int, int] = {}  # with those of the closure
         self._options: dict[tuple[int, int], list[Option]] = {}
         self._rests: dict[int, int] = {}  # of subschemas with `unevaluated…` keywords, those without
@@ -287,13 +290,15 @@ class Expansion:
                     mask |= type_of(value)
                 found &= mask
             self._types[index] = found
-            if found and (s.any_of or s.one_of):
+            if found and (s.any_of or s.one_of) and self._depth < MAX_DEPTH:
+                self._depth += 1
                 for group in (*s.any_of, *s.one_of):
                     mask = 0
                     for b in group:
                         if found & ~mask:
                             mask |= self._plain_types(b)
                     found &= mask
+                self._depth -= 1
                 self._types[index] = found
         return found
 

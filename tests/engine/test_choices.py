@@ -279,3 +279,11 @@ def test_sixteen_thousand_tools() -> None:
     assert matcher.accept_bytes(b'{"name": "tool_12')
     assert matcher.min_tokens_to_end < 200
     assert {chr(b) for b in allowed(matcher, 257).nonzero()[0]} == {*'0123456789"', "\\"}
+
+
+def test_choices_within_choices_have_a_named_limit() -> None:
+    schema: Any = {"type": "integer"}
+    for length in range(600):
+        schema = {"oneOf": [schema, {"type": "string", "maxLength": length}]}
+    with pytest.raises(constrain.ResourceLimitError):
+        constrain.json_schema(schema)
