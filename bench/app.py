@@ -287,19 +287,33 @@ def batch(
 @app.command()
 @one_line_errors
 def apply(
-    widths: Annotated[str, typer.Option(help="Vocabulary sizes, with commas between.")] = "32000,128256,262144",
-    rows: Annotated[str, typer.Option(help="Numbers of rows, with commas between.")] = "1,8,64",
+    widths: Annotated[
+        str, typer.Option(help="Vocabulary sizes, with commas between.", show_default="32000,128256,262144")
+    ] = "",
+    rows: Annotated[str, typer.Option(help="Numbers of rows, with commas between.", show_default="1,8,64")] = "",
     seconds: Annotated[float, typer.Option(min=0.001, help="How long each case is repeated at least.")] = 0.2,
+    record_mass: Annotated[
+        bool,
+        typer.Option("--record-mass", help="What keeping the mass of each mask adds; widths 49152,131072, rows 1,8."),
+    ] = False,
     json_to: JsonFile = None,
     plots: Plots = None,
     html: Html = None,
 ) -> None:
     """Bitmask to logits, rows by vocabulary, on the CPU and on a GPU where there is one."""
     from constrain.bench import apply as module
+    from constrain.bench import mass
 
-    sizes, counts = _numbers(widths, "--widths"), _numbers(rows, "--rows")
+    chosen = mass if record_mass else module
+    sizes = _numbers(widths or ",".join(map(str, chosen.WIDTHS)), "--widths")
+    counts = _numbers(rows or ",".join(map(str, chosen.ROWS)), "--rows")
     _check_targets(json_to, plots, html)
     _check_drawing(plots, html)
+    if record_mass:
+        with _progress("cases", len(sizes) * len(counts) * len(mass.PLACES)) as advance:
+            result = mass.run(widths=sizes, rows=counts, seconds=seconds, advance=advance)
+        _finish(result, json_to, plots, html)
+        return
     with _progress("cases", len(sizes) * len(counts) * 3 * 4) as advance:
         result = module.run(widths=sizes, rows=counts, seconds=seconds, advance=advance)
     _finish(result, json_to, plots, html)

@@ -161,17 +161,27 @@ def njit(function: F, /) -> F: ...
 
 
 @overload
-def njit(*, inline: Literal["never", "always"] = "never") -> Callable[[F], F]: ...
+def njit(
+    *, inline: Literal["never", "always"] = "never", fastmath: frozenset[str] = frozenset()
+) -> Callable[[F], F]: ...
 
 
-def njit(function: F | None = None, /, *, inline: Literal["never", "always"] = "never") -> F | Callable[[F], F]:
+def njit(
+    function: F | None = None,
+    /,
+    *,
+    inline: Literal["never", "always"] = "never",
+    fastmath: frozenset[str] = frozenset(),
+) -> F | Callable[[F], F]:
     """Compile a kernel on its first call; use as `@njit` or `@njit(inline="always")`.
 
     `inline="always"` pastes the function into its callers before type inference, for small helpers of hot loops.
+    `fastmath` names the liberties that LLVM may take with this function's floating-point arithmetic, by default none:
+    a sum in a loop needs "reassoc" to become vector instructions.
     """
 
     def wrap(py_func: F) -> F:
-        compiled: Any = numba.njit(nogil=True, error_model="numpy", inline=inline)(py_func)
+        compiled: Any = numba.njit(nogil=True, error_model="numpy", inline=inline, fastmath=set(fastmath))(py_func)
         if hasattr(compiled, "enable_caching"):  # absent under NUMBA_DISABLE_JIT=1
             _one_version(compiled)
             try:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from constrain.distortion.model import Prefix
+from constrain.distortion.places import JSONPlace
 from constrain.distortion.trie import Trie
 
 
@@ -97,37 +98,6 @@ def json_location(contribution: Contribution) -> str:
 
     Texts that are not JSON give whatever the brackets and strings in them look like.
     """
-    path: list[str] = []
-    kinds: list[str] = []
-    text, at = contribution.text.decode("utf-8", "replace"), 0
-    is_key = False
-    while at < len(text):
-        char = text[at]
-        if char == '"':
-            end = at + 1
-            while end < len(text) and text[end] != '"':
-                end += 2 if text[end] == "\\" else 1
-            if end >= len(text):
-                return _pointer(path, is_key)
-            if is_key:
-                path[-1] = text[at + 1 : end]
-                is_key = False
-            at = end
-        elif char in "{[":
-            kinds.append(char)
-            path.append("*" if char == "[" else "")
-            is_key = char == "{"
-        elif char in "}]" and kinds:
-            kinds.pop()
-            path.pop()
-            is_key = False
-        elif char == "," and kinds:
-            is_key = kinds[-1] == "{"
-        at += 1
-    return _pointer(path, is_key)
-
-
-def _pointer(path: list[str], is_key: bool) -> str:
-    if is_key:
-        path = [*path[:-1], "~key"]
-    return "".join("/" + part for part in path)
+    place = JSONPlace()
+    place.read(contribution.text)
+    return str(place)

@@ -100,8 +100,9 @@ class ToolCallGrammar(Grammar):
             tool, data = self.tools[number], self._plain[number]
             schema = tool.argument_schema if data is None else thawed(data)
             try:
-                closed = self._closed and tool.strict is not False
-                found = _arguments(_content(self._written(schema)), closed, self._whitespace)
+                if self._closed and tool.strict is not False:
+                    schema = close_objects(schema)  # before what the format cannot write is taken away
+                found = _arguments(_content(self._written(schema)), self._whitespace)
             except ConstrainError as error:
                 raise _of_tool(error, tool.name) from error
             self._arguments[number] = found
@@ -171,10 +172,9 @@ def _content(schema: Any) -> str:
 
 
 @lru_cache(maxsize=_KEPT_TOOLS)
-def _arguments(schema: str, closed: bool, whitespace: bool) -> Grammar:
+def _arguments(schema: str, whitespace: bool) -> Grammar:
     """The grammar of arguments, kept by content: tools come again in one conversation after the other."""
-    read = json.loads(schema)
-    return json_schema(close_objects(read) if closed else read, whitespace="bounded" if whitespace else "none")
+    return json_schema(json.loads(schema), whitespace="bounded" if whitespace else "none")
 
 
 def _of_tool(error: ConstrainError, name: str) -> Exception:
