@@ -145,6 +145,18 @@ def node_stop(nodes: Any, i: int) -> int:
     return nodes[NODE_WIDTH * i + 3]
 
 
+_INT64, _INT32, _UINT8 = (np.dtype(t) for t in (np.int64, np.int32, np.uint8))
+
+
+def _dtype(table: int) -> np.dtype[Any]:
+    return _INT32 if table in INT32_TABLES else _UINT8 if table in UINT8_TABLES else _INT64
+
+
+def addresses_of(tables: dict[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Numbers, addresses and lengths of tables that are bound together again and again: int64, (3, tables)."""
+    return np.array([(t, data.ctypes.data, data.size) for t, data in tables.items()], dtype=np.int64).T.copy()
+
+
 class Context:
     """The context array, the address that kernels take for it, and the tables it points to, which it keeps alive."""
 
@@ -154,6 +166,25 @@ class Context:
         self.tables: dict[int, np.ndarray[Any, Any]] = {}
         self.allocated = 0  # bytes of the tables made here, and not bound from elsewhere
 
+    def bind_all(self, tables: dict[int, np.ndarray[Any, Any]], addresses: np.ndarray[Any, Any]) -> None:
+        """As `bind` for each of `tables`, with what `addresses_of` gives for them."""
+        self.tables.update(tables)
+        self.array[addresses[0]] = addresses[1]
+        self.array[addresses[0] + LENGTHS] = addresses[2]
+
+    def allocate_zeroed(self, sizes: dict[int, int]) -> None:
+        """Bind new tables of so many elements, all zero, in one piece of memory."""
+        widths = {table: size * _dtype(table).itemsize + 7 & ~7 for table, size in sizes.items()}
+        piece = np.zeros(sum(widths.values()), dtype=np.uint8)
+        self.allocated += piece.nbytes
+        start: int = piece.ctypes.data
+        at = 0
+        for table, size in sizes.items():
+            self.tables[table] = np.ndarray(size, dtype=_dtype(table), buffer=piece, offset=at)
+            self.array[table] = start + at
+            self.array[LENGTHS + table] = size
+            at += widths[table]
+
     def bind(self, table: int, data: np.ndarray[Any, Any]) -> None:
         """Make `data` (contiguous, of the table's dtype) the memory of `table`."""
         self.tables[table] = data
@@ -162,7 +193,7 @@ class Context:
 
     def allocate(self, table: int, size: int, fill: int = 0) -> None:
         """Bind a new table of `size` elements."""
-        dtype = np.int32 if table in INT32_TABLES else np.uint8 if table in UINT8_TABLES else np.int64
+        dtype = _dtype(table)
         data = np.full(size, fill, dtype=dtype) if fill else np.zeros(size, dtype=dtype)
         self.allocated += data.nbytes - (self.tables[table].nbytes if table in self.tables else 0)
         self.bind(table, data)

@@ -7,6 +7,7 @@ nothing beyond loading it.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,11 @@ DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
 
 
+@functools.cache
+def _entry_addresses() -> dict[int, int]:
+    return {field: kernel.address for field, kernel in entries().items()}
+
+
 class Automaton:
     """The automaton of one grammar over one vocabulary. Not safe for concurrent use; its owner holds a lock."""
 
@@ -79,8 +85,8 @@ class Automaton:
         self.store = Store()
         self.C = self.store.array
         self.address = self.store.address
-        for field, kernel in entries().items():
-            self.C[field] = kernel.address
+        for field, address in _entry_addresses().items():
+            self.C[field] = address
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
         self.C[m.WHITESPACE] = _WHITESPACE[style.whitespace]
         self.C[m.PLAIN_ESCAPES] = _plain_escapes(terminals) if style.escapes == "plain" else 0

@@ -8,6 +8,7 @@ is the fewest bytes possible, or, where a bounded search settles for less, an ac
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -86,9 +87,24 @@ class _Measure:
             if frame.count and self._a.around is not None:
                 return self._a.around.rests(frame.count, len(out))
             return [0.0] * len(out)
+        if shape.undecided is not None:
+            return [min(after for _, after in self._told(frame, shape))]
         for variable, i in ways:
             out[variable] = min(out[variable], self.finish(frame, shape, shape.branches[i], None, after_value=True))
         return out
+
+    def _told(self, frame: _Frame, shape: Shape, values: Iterable[int] = ()) -> Iterator[tuple[bytes, float]]:
+        """Some values of the member that decides a choice, out of those of these numbers; and the bytes after each."""
+        assert shape.undecided is not None
+        for index, known, branch in self._shapes.weighed(shape, values):
+            yield shape.undecided.values[index], self.finish(frame, known, branch, None, after_value=True)
+
+    def _branches(self, shape: Shape, live: tuple[int, ...]) -> Iterator[tuple[Shape, ObjectBranch | ArrayBranch]]:
+        """The live branches; of a choice some of the alternatives."""
+        if shape.undecided is not None:
+            yield from ((known, branch) for _, known, branch in self._shapes.weighed(shape))
+        else:
+            yield from ((shape, shape.branches[i]) for i in live)
 
     def finish(
         self, frame: _Frame, shape: Shape, branch: ObjectBranch | ArrayBranch, key: _Key, *, after_value: bool
@@ -175,7 +191,11 @@ class _Measure:
 
     def value(self, stack: int) -> float:
         """Bytes of a value and everything after it, before its first byte."""
-        _, vset, _ = self._shapes.slots[_Frame(self._a, stack).state]
+        frame = _Frame(self._a, stack)
+        owner, vset, _ = self._shapes.slots[frame.state]
+        shape, _ = self._shapes.sets[owner]
+        if shape.undecided is not None:
+            return min(_spell(value, 0, [], self._spelling) + 2 + r for value, r in self._told(frame, shape))
         rest = self.rest(stack)
         return min(self._shortest(v) + r for v, r in zip(self._shapes.vsets[vset], rest, strict=True))
 
@@ -203,9 +223,17 @@ class _Measure:
 
     def literal(self, stack: int, q: int, x: int, first: int) -> float:
         """Inside one of a set of strings."""
-        rest = self.rest(stack)
         low, high, depth = q & _20, q >> 20 & _20, q >> 40
         best = math.inf
+        frame = _Frame(self._a, stack)
+        shape, _ = self._shapes.sets[self._shapes.slots[frame.state][0]]
+        if shape.undecided is not None:
+            ends, spelling = self._escape_ends(x), self._spelling
+            left = self._shapes.weighed_within(
+                shape, low, high, lambda value: _spell(value, depth, ends, spelling) < math.inf
+            )
+            return min(_spell(v, depth, ends, spelling) + 1 + r for v, r in self._told(frame, shape, left))
+        rest = self.rest(stack)
         for text, variables in self._shapes.scanners.literals[first][low:high]:
             cost = _spell(text, depth, self._escape_ends(x), self._spelling) + 1
             best = min(best, cost + min(r for v, r in enumerate(rest) if variables >> v & 1))
@@ -225,13 +253,12 @@ class _Measure:
         frame = _Frame(self._a, stack)
         shape, live = self._shapes.sets[frame.state]
         best = math.inf
-        for i in live:
-            branch = shape.branches[i]
+        for owner, branch in self._branches(shape, live):
             if mode == s.OBJECT_NEXT:
                 assert isinstance(branch, ObjectBranch)
-                best = min(best, self._next_member(frame, shape, branch))
+                best = min(best, self._next_member(frame, owner, branch))
             else:
-                best = min(best, self.finish(frame, shape, branch, None, after_value=mode == s.AFTER))
+                best = min(best, self.finish(frame, owner, branch, None, after_value=mode == s.AFTER))
         return best
 
     def _next_member(self, frame: _Frame, shape: Shape, branch: ObjectBranch) -> float:
@@ -265,10 +292,18 @@ class _Measure:
         """Inside a member's name."""
         frame = _Frame(self._a, stack)
         shape, live = self._shapes.sets[frame.state]
+        best = self._key(frame, self._branches(shape, live), q, x, n)
+        if best == math.inf and shape.undecided is not None:  # a name that only others have
+            every = self._shapes.side_by_side(shape)
+            best = self._key(frame, ((every, branch) for branch in every.branches), q, x, n)
+        return best
+
+    def _key(
+        self, frame: _Frame, branches: Iterable[tuple[Shape, ObjectBranch | ArrayBranch]], q: int, x: int, n: int
+    ) -> float:
         low, high, depth = q & _20, q >> 20 & _20, q >> 40
         best = math.inf
-        for i in live:
-            branch = shape.branches[i]
+        for shape, branch in branches:
             assert isinstance(branch, ObjectBranch)
             for name in range(low, high):
                 if not branch.allowed >> name & 1 or frame.has_seen(shape, name):

@@ -11,6 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,22 @@ _NULL, _TRUE, _FALSE = _Word(b"null"), _Word(b"true"), _Word(b"false")
 PYTHON_WORDS = _Word(b"None"), _Word(b"True"), _Word(b"False")
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What every automaton begins with: the dead state and those of free text."""
+
+    states: np.ndarray  # type: ignore[type-arg]
+    rows: np.ndarray  # type: ignore[type-arg]
+    known: dict[tuple[Language, object], np.ndarray]  # type: ignore[type-arg]
+    numbers: dict[tuple[object, ...], int]
+    texts: dict[int, tuple[TextPart, ...]]
+    free: dict[int, int]
+    distance: list[int]
+
+
+_beginning: list[_Beginning] = []  # kept from the first automaton
+
+
 class Scanners:
     """All table states of one automaton.
 
@@ -121,7 +138,11 @@ class Scanners:
         self._begun: set[tuple[object, ...]] = set()  # languages of atoms, with variables, of which states were added
         self._add_state(0, 0)  # dead
         self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
-        self._add_free_text()
+        if _beginning:
+            self._begin_like(_beginning[0])
+        else:
+            self._add_free_text()
+            _beginning.append(self._kept())
 
     # ---- states ------------------------------------------------------------------------------------------------------
 
@@ -170,6 +191,31 @@ class Scanners:
         self._store.array[m.FREE_TEXT_STATE] = first
         for state in states:
             self.build_row(self._free[state])
+
+    def _kept(self) -> _Beginning:
+        store = self._store
+        used = store.used(m.STATE)
+        return _Beginning(
+            store.tables[m.STATE][:used].copy(),
+            store.tables[m.DFA][: used // STATE_WIDTH * 256].copy(),
+            {key: known.copy() for key, known in self._known.items()},
+            dict(self._numbers),
+            dict(self._texts),
+            dict(self._free),
+            self.free_text_distance,
+        )
+
+    def _begin_like(self, kept: _Beginning) -> None:
+        """Copy the states of free text, which are the same in every automaton."""
+        self._store.append(m.STATE, kept.states[self._store.used(m.STATE) :])
+        self._store.reserve(m.DFA, kept.rows.size, -1)[: kept.rows.size] = kept.rows
+        self._known = {key: known.copy() for key, known in kept.known.items()}
+        self._numbers, self._texts, self._free = dict(kept.numbers), dict(kept.texts), dict(kept.free)
+        self.free_text_distance = kept.distance
+        self.free_text_states = len(kept.free)
+        self.free_text_start = 1
+        self._outcome(1)
+        self._store.array[m.FREE_TEXT_STATE] = kept.free[FREE_TEXT.start]
 
     def build_row(self, number: int) -> None:
         """Fill the row of a state."""
@@ -326,6 +372,14 @@ class Scanners:
         first = add_names(self._store, names, [self._outcome(bits[n]) for n in names])
         at = self._store.append(m.LITERALS, (first, len(names)))
         self.literals[first] = [(n, bits[n]) for n in names]
+        return LITERAL_BIT | at // LITERALS_WIDTH
+
+    def telling_literals(self, values: list[bytes], first_outcome: int) -> int:
+        """Where a string begins that is one of these texts, in order, each of which has an outcome of its own."""
+        count = len(values)
+        first = add_names(self._store, values, list(range(first_outcome, first_outcome + count)))
+        at = self._store.append(m.LITERALS, (first, count))
+        self.literals[first] = [(value, 1) for value in values]
         return LITERAL_BIT | at // LITERALS_WIDTH
 
     def _text_state(self, parts: list[TextPart]) -> int:
@@ -567,12 +621,9 @@ def moves(language: Language, state: int) -> Moves:
 
 def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
     """Store sorted names and their outcomes; the number of the first. One more offset bounds the last."""
-    at = store.append(m.NAME_BYTES, list(b"".join(names)))
-    offsets = [at]
-    for name in names:
-        offsets.append(offsets[-1] + len(name))
+    at = store.append(m.NAME_BYTES, np.frombuffer(b"".join(names), dtype=np.uint8))
     store.append(m.NAME_OUT, [*outcomes, 0])
-    return store.append(m.NAME_OFF, offsets)
+    return store.append(m.NAME_OFF, [*accumulate(map(len, names), initial=at)])
 
 
 def utf8_sequences(low: int, high: int) -> Iterable[list[tuple[int, int]]]:

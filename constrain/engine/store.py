@@ -6,6 +6,9 @@ import functools
 import struct
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from constrain.engine.row_memory import RowPiece
 from constrain.grammars.errors import ResourceLimitError
 from constrain.kernels import memory as m
@@ -31,7 +34,6 @@ _FIRST_SIZES = {
     m.ALT: 192,
     m.SLOT: 96,
     m.STATE: 12 * 64,
-    m.POSTPONED: 1 << 15,
     m.KEY_LOOPS: 24,
     m.ENTRY: 64,
     m.WORDS: 128,
@@ -44,6 +46,9 @@ _FIRST_SIZES = {
     m.NAME_BYTES: 1024,
     m.EOS: 0,
 }
+
+
+_POSTPONED = 1 << 15
 
 
 _MAX_NAMES = 1 << 24  # beginnings of free names; registers hold their numbers in so many bits
@@ -63,8 +68,8 @@ class Store(m.Context):
 
     def __init__(self) -> None:
         super().__init__()
-        for table, size in _FIRST_SIZES.items():
-            self.allocate(table, size)
+        self.allocate_zeroed(_FIRST_SIZES)
+        self.bind(m.POSTPONED, np.empty(_POSTPONED, dtype=np.int64))  # read where it was written to, and only there
         self.allocate(m.DFA, 64 * 256, -1)
         self.allocate(m.VSET, 128, -1)
         self._used: dict[int, int] = {}
@@ -79,7 +84,7 @@ class Store(m.Context):
         """Elements of an append-only table in use."""
         return self._used.get(table, 0)
 
-    def append(self, table: int, values: Sequence[int], fill: int = 0) -> int:
+    def append(self, table: int, values: Sequence[int] | NDArray[np.integer], fill: int = 0) -> int:
         """Add a record; returns the offset of its first element."""
         at = self._used.get(table, 0)
         end = at + len(values)

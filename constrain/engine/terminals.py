@@ -56,6 +56,7 @@ class Terminals:
             m.TOKEN_BYTES: np.frombuffer(b"".join(self._tokens) or b"\0", dtype=np.uint8).copy(),
             m.EOS: np.array([e for e in vocabulary.eos_token_ids if 0 <= e < vocabulary.size], dtype=np.int32),
         }
+        self._addresses: NDArray[np.int64] | None = None  # of `fixed`
         self._list_children(trie)
         self._classify(trie)
         self._add_special_trie()
@@ -124,8 +125,9 @@ class Terminals:
 
     def bind_fixed(self, context: m.Context) -> None:
         """Point a new context at everything."""
-        for table, data in self.fixed.items():
-            context.bind(table, data)
+        if self._addresses is None:
+            self._addresses = m.addresses_of(self.fixed)
+        context.bind_all(self.fixed, self._addresses)
         context.array[m.ROW_WORDS] = self.words
         context.array[m.LONGEST] = self.longest
         context.allocate(m.WALK, walk_size(self.longest))
