@@ -108,7 +108,7 @@ class _Beginning:
 
     states: np.ndarray  # type: ignore[type-arg]
     rows: np.ndarray  # type: ignore[type-arg]
-    known: dict[tuple[Language, object], np.ndarray]  # type: ignore[type-arg]
+    known: dict[tuple[Language, object], dict[int, int]]
     numbers: dict[tuple[object, ...], int]
     texts: dict[int, tuple[TextPart, ...]]
     free: dict[int, int]
