@@ -23,14 +23,22 @@ _ROWS_PER_THREAD = 64
 
 
 def fill_next_token_bitmasks(
-    matchers: Sequence[Matcher], bitmask: Any, indices: Iterable[int] | None = None, *, threads: int | None = None
+    matchers: Sequence[Matcher],
+    bitmask: Any,
+    indices: Iterable[int] | None = None,
+    *,
+    threads: int | None = None,
+    max_tokens: Sequence[int | None] | None = None,
 ) -> None:
     """Write which tokens may come next in each of several sequences into rows of `bitmask`.
 
     `bitmask` is as for `Matcher.fill_next_token_bitmask`, with shape (rows, words). The mask of sequence i goes into
     row `indices[i]`, by default row i. Large batches use at most `threads` threads, by default
-    `CONSTRAIN_THREADS` or one for each core. Raises ValueError when there are too few rows or words.
+    `CONSTRAIN_THREADS` or one for each core. `max_tokens` has the tokens left of each sequence, None where there is no
+    limit. Raises ValueError when there are too few rows or words.
     """
+    if max_tokens is not None and len(max_tokens) != len(matchers):
+        raise ValueError(f"{len(matchers)} sequences need as many limits, not {len(max_tokens)}")
     places = range(len(matchers)) if indices is None else list(indices)
     rows = _as_numpy(bitmask)
     if len(places) != len(matchers) or (len(places) and max(places) >= bitmask.shape[0]):
@@ -39,8 +47,8 @@ def fill_next_token_bitmasks(
     if bitmask.shape[1] < words:
         raise ValueError(f"the bitmask has {bitmask.shape[1]} words, the vocabulary needs {words}")
     if rows is None:
-        for matcher, place in zip(matchers, places, strict=True):
-            matcher.fill_next_token_bitmask(bitmask, place)
+        for matcher, place, limit in zip(matchers, places, max_tokens or [None] * len(matchers), strict=True):
+            matcher.fill_next_token_bitmask(bitmask, place, max_tokens=limit)
         return
     with _locked(matchers):
         live = [i for i, m in enumerate(matchers) if not m._terminated]
@@ -59,6 +67,11 @@ def fill_next_token_bitmasks(
         spread(copy, len(live), parts)
     for k in np.flatnonzero(codes != OK).tolist():
         matchers[live[k]].fill_next_token_bitmask(rows, int(to[k]))
+    if max_tokens is not None:
+        for matcher, place, limit in zip(matchers, places, max_tokens, strict=True):
+            if limit is not None and not matcher._terminated:
+                with matcher._lock:
+                    matcher._restrict(rows[place], limit)
 
 
 def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list[bool]:

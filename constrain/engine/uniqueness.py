@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.distance import distance
+from constrain.engine.distance import Measure, distance, next_name_bytes
 from constrain.engine.json_trail import (
     ATOM,
     AWAITED,
@@ -80,6 +80,8 @@ class Uniqueness:
         self._viable: dict[State, bool] = {}
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._distances: dict[int, int] = {}
+        self._plain: dict[int, int] = {}
+        self._measure = Measure(automaton)
         self._finish: dict[tuple[int, int, int, tuple[int, ...]], bool] = {}
         self._endless: dict[Variable, bool] = {}
         self._items: dict[tuple[Variable, int], frozenset[int] | None] = {}
@@ -89,7 +91,7 @@ class Uniqueness:
     def nbytes(self) -> int:
         """Bytes in use, roughly."""
         words = self._a.terminals.words
-        return 4 * words * len(self._rows) + 400 * len(self._steps) + 600 * len(self.states) + 400 * len(self._viable)
+        return 4 * words * len(self._rows) + 400 * len(self._steps) + 600 * len(self.states) + 400 * len(self._viable) + 100 * len(self._plain)
 
     # ---- records of the automaton ------------------------------------------------------------------------------------
 
@@ -718,12 +720,26 @@ class Uniqueness:
             self._distances[at] = total
         return total
 
+    def _from(self, twin: int) -> int:
+        """The automaton's distance."""
+        found = self._plain.get(twin)
+        if found is None:
+            found = self._plain[twin] = distance(self._a, twin, self._measure)
+        return found
+
+    def next_to_end(self, position: int) -> int | None:
+        """The position after the first byte of the completion that `distance` measures; None where that is left to the
+        automaton, or nothing is needed."""
+        if self.may_end(position) or self._plain_distance(position) is not None:
+            return None
+        return self._towards_the_end(position)
+
     def _plain_distance(self, position: int) -> int | None:
         """The automaton's distance where no items that must differ are ahead; None elsewhere."""
         twin, trail = self.state(position)
         if self._shapes.demands_several or self._shapes.repeats or (trail is not None and trail.may_repeat):
             return None
-        return distance(self._a, twin)
+        return self._from(twin)
 
     def _towards_the_end(self, position: int) -> int:
         """The position after the byte that leads nearest to the end, as far as the automaton can tell.
@@ -732,10 +748,10 @@ class Uniqueness:
         """
         if self._shapes.repeats and self._wants_repetition(position):
             return self._towards_repetition(position)
-        here = distance(self._a, self.twin(position))
+        here = self._from(self.twin(position))
         best, nearest = -1, (True, 0)
         in_string = self._record(self.twin(position))[1] in _IN_STRING
-        for byte in _NEAREST_FIRST:
+        for byte in (*next_name_bytes(self._a, self.twin(position)), *_NEAREST_FIRST):
             if byte in _SPACES and not in_string:
                 continue
             to = self.accept_byte(position, byte)
@@ -747,7 +763,7 @@ class Uniqueness:
             repeats = trail is not None and trail.may_repeat and (trail.scalar is None or trail.scalar.kind != AWAITED)
             if best >= 0 and repeats and not nearest[0]:
                 continue
-            there = (repeats, distance(self._a, twin))
+            there = (repeats, self._from(twin))
             if best < 0 or there < nearest:
                 best, nearest = to, there
                 if there == (False, here - 1):
@@ -781,7 +797,7 @@ class Uniqueness:
             twin, trail = self.state(to)
             rank = 0 if not self._wants_repetition(to) else 1 if trail is not None and trail.may_repeat else 2
             if rank <= nearest[0]:
-                there = (rank, distance(self._a, twin))
+                there = (rank, self._from(twin))
                 if there < nearest:
                     best, nearest = to, there
         assert best >= 0
