@@ -67,6 +67,7 @@ class Automaton:
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
         self._budget: Budget | None = None
+        self.start_mode = VALUE if raw is None else RAW
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         if raw is None:
             self.start = new_position(self.address, root, VALUE, 0, 0, 0)

@@ -27,7 +27,7 @@ from constrain.kernels import memory as m
 from constrain.kernels.batch import TRACKED
 from constrain.kernels.ends import GROUP_WIDTH, NAME_BITS, TOO_MANY, token_ends
 from constrain.kernels.intern import POS_WIDTH, new_position
-from constrain.kernels.step import KEY
+from constrain.kernels.step import KEY, RAW
 
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton
@@ -52,6 +52,8 @@ class Budget:
         self._tracks = automaton.shapes.tracks
         self._measure = Measure(automaton)
         self._single = [b for b in _NEAREST_FIRST if b in terminals.single_bytes]
+        # JSON is spelled with the bytes that there are; in a regular expression any byte may be wanted.
+        self._by_bytes = automaton.start_mode != RAW or len(self._single) == 256
         self._longest = min(terminals.longest, _LONGEST_PIECE)
         self._distances: dict[int, float] = {}
         self._next: dict[int, int] = {}
@@ -83,6 +85,10 @@ class Budget:
             found = 0 if self._a.may_end(position) else self._a.distance(position, self._measure)
             self._distances[position] = found
         return found
+
+    def bound(self, position: int) -> float:
+        """Tokens that are enough, without spelling anything where that can be avoided."""
+        return self.distance(position) if self._by_bytes else self.need(position)
 
     def way_out(self, position: int) -> bytes | None:
         """The bytes of the way out; None where none of the vocabulary's single bytes leads nearer to the end."""
@@ -119,7 +125,7 @@ class Budget:
         found = self._needs.get(position)
         if found is None:
             distance = self.distance(position)
-            if distance <= 1 or distance > _LONGEST_WAY:
+            if distance == 0 or (distance > _LONGEST_WAY and self._by_bytes):
                 found = distance
             else:
                 way = self.way_out(position)
@@ -185,7 +191,7 @@ class Budget:
         """Those of the tokens after which at most `limit` are needed; None for all of them."""
         a = self._a
         groups, group_of = self._groups_of(position, bits)
-        worst = max((self.distance(p) + slack for p, slack in groups), default=0.0)
+        worst = max((self.bound(p) + slack for p, slack in groups), default=0.0)
         named = self._nameless(position)
         if named != position:
             worst += max((slack for _, slack in groups), default=0.0)
@@ -195,7 +201,7 @@ class Budget:
         keep = np.zeros(bits.size, dtype=np.bool_)
         needs = np.full(len(groups) + 1, math.inf)  # of no group: infinite
         spelled = 0
-        for bound, g in sorted((self.distance(to) + slack, g) for g, (to, slack) in enumerate(groups)):
+        for bound, g in sorted((self.bound(to) + slack, g) for g, (to, slack) in enumerate(groups)):
             needs[g] = bound
             to, slack = groups[g]
             if bound > limit and spelled < _SPELLED and bound - slack <= limit * self._longest:
@@ -217,7 +223,7 @@ class Budget:
         return None if keep.sum() == bits.sum() else keep
 
     def _reaches(self, position: int, limit: int) -> bool:
-        return self.distance(position) <= limit or self.need(position) <= limit
+        return self.bound(position) <= limit or self.need(position) <= limit
 
     def _add_way_out(self, position: int, limit: int, bits: NDArray[np.bool_], keep: NDArray[np.bool_]) -> None:
         """Keep the first token of the way out, where that is short enough."""

@@ -28,7 +28,17 @@ class Matcher:
     A new matcher stands before the first token. Names and layouts are those that serving engines use.
     """
 
-    __slots__ = ("_accepted", "_automaton", "_compiled", "_eos", "_lock", "_positions", "_terminated", "_words")
+    __slots__ = (
+        "_accepted",
+        "_automaton",
+        "_compiled",
+        "_eos",
+        "_lock",
+        "_positions",
+        "_size",
+        "_terminated",
+        "_words",
+    )
 
     def __init__(self, compiled: CompiledGrammar) -> None:
         self._compiled = compiled
@@ -38,6 +48,7 @@ class Matcher:
         self._accepted: list[int | bytes] = []
         self._terminated = False
         self._eos = compiled.vocabulary.eos_token_ids
+        self._size = compiled.vocabulary.size
         self._words = compiled.bitmask_words
 
     @property
@@ -63,7 +74,7 @@ class Matcher:
                 self._positions.append(position)
                 self._accepted.append(token_id)
                 return True
-            if not 0 <= token_id < self._compiled.vocabulary.size:
+            if not 0 <= token_id < self._size:
                 return False
             automaton = self._automaton
             to = MISS if automaton.shapes.tracks else accept_token(automaton.address, position, token_id)
@@ -114,7 +125,8 @@ class Matcher:
         other = Matcher.__new__(Matcher)
         other._compiled, other._lock, other._automaton = self._compiled, self._lock, self._automaton
         other._positions, other._accepted = self._positions.copy(), self._accepted.copy()
-        other._terminated, other._eos, other._words = self._terminated, self._eos, self._words
+        other._terminated, other._eos = self._terminated, self._eos
+        other._size, other._words = self._size, self._words
         return other
 
     def reset(self) -> None:

@@ -91,7 +91,13 @@ class Uniqueness:
     def nbytes(self) -> int:
         """Bytes in use, roughly."""
         words = self._a.terminals.words
-        return 4 * words * len(self._rows) + 400 * len(self._steps) + 600 * len(self.states) + 400 * len(self._viable) + 100 * len(self._plain)
+        return (
+            4 * words * len(self._rows)
+            + 400 * len(self._steps)
+            + 600 * len(self.states)
+            + 400 * len(self._viable)
+            + 100 * len(self._plain)
+        )
 
     # ---- records of the automaton ------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import constrain
 from tests.engine.schemas import CASES
@@ -90,7 +90,7 @@ def check_valid(schema: Any, text: bytes) -> None:
     assert has_narrowable_number(text.decode()) or verdict(schema, json.loads(text)) is not False, text
 
 
-CHOSEN = sorted(CASES) if FULL else sorted(CASES)[::3]
+CHOSEN = sorted(CASES) if FULL else sorted(CASES)[::6]
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -100,12 +100,12 @@ def test_the_text_is_complete_in_time(name: str) -> None:
         tokens = VOCABULARIES[vocabulary_name]()
         grammar = compiled(CASES[name].schema, vocabulary_name)
         for adversary in ADVERSARIES.values():
-            for more in (0, 1, rng.randint(2, 9), 25) if FULL else (0, rng.randint(1, 12)):
+            for more in (0, 1, rng.randint(2, 9), 25) if FULL else (rng.randint(0, 6),):
                 text = spend(grammar, tokens, more, adversary, rng)
                 check_valid(CASES[name].schema, text)
 
 
-@SETTINGS
+@settings(SETTINGS, max_examples=2000 if FULL else 60)
 @given(schemas)
 def test_the_text_is_complete_in_time_for_random_schemas(schema: Any) -> None:
     rng = random.Random(json.dumps(schema, sort_keys=True))
@@ -118,13 +118,13 @@ def test_the_text_is_complete_in_time_for_random_schemas(schema: Any) -> None:
 
 HARD: dict[str, Any] = {
     "an optional member that needs much": {
-        "properties": {"big": {"type": "array", "minItems": 40, "items": {"type": "integer"}}},
+        "properties": {"big": {"type": "array", "minItems": 25, "items": {"type": "integer"}}},
         "additionalProperties": False,
     },
     "a branch that needs much": {
         "anyOf": [{"type": "null"}, {"type": "string", "minLength": 60}, {"type": "array", "minItems": 30}]
     },
-    "many names": {"type": "object", "minProperties": 6, "maxProperties": 9},
+    "many names": {"type": "object", "minProperties": 4, "maxProperties": 5},
     "classes of names": {
         "patternProperties": {"^x-(a|b{30})$": {"type": "boolean"}},
         "additionalProperties": False,
@@ -133,7 +133,11 @@ HARD: dict[str, Any] = {
     "recursion": {
         "$defs": {
             "t": {
-                "properties": {"left": {"$ref": "#/$defs/t"}, "right": {"$ref": "#/$defs/t"}, "label": {"const": "tree"}},
+                "properties": {
+                    "left": {"$ref": "#/$defs/t"},
+                    "right": {"$ref": "#/$defs/t"},
+                    "label": {"const": "tree"},
+                },
                 "required": ["label"],
                 "additionalProperties": False,
             }
@@ -145,7 +149,12 @@ HARD: dict[str, Any] = {
         "type": "array",
         "minItems": 2,
         "uniqueItems": True,
-        "items": {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False},
+        "items": {
+            "type": "object",
+            "properties": {"a": {"enum": [1, 2]}},
+            "required": ["a"],
+            "additionalProperties": False,
+        },
     },
     "text beyond ASCII": {"enum": ["éééé", "😀😀"]},
     "anything": True,
@@ -158,8 +167,9 @@ def test_hard_schemas_are_complete_in_time(name: str) -> None:
     for vocabulary_name in ("bytes", "mixed", "smollm2"):
         tokens = VOCABULARIES[vocabulary_name]()
         grammar = compiled(HARD[name], vocabulary_name)
-        for adversary in ADVERSARIES.values():
-            for more in (0, 1, 2, 5, 9, 30, 70) if FULL else (0, rng.randint(1, 40)):
+        chosen = [*ADVERSARIES.values()]
+        for adversary in chosen if FULL or vocabulary_name != "smollm2" else rng.sample(chosen, 1):
+            for more in (0, 1, 2, 5, 9, 30, 70) if FULL else (rng.choice([0, 1, 4, 9, 30]),):
                 text = spend(grammar, tokens, more, adversary, rng)
                 check_valid(HARD[name], text)
 
@@ -173,7 +183,7 @@ def test_a_real_vocabulary_is_complete_in_time() -> None:
     tokens, rng = VOCABULARIES["tekken"](), random.Random(3)
     grammar = compiled(schema, "tekken")
     for adversary in ADVERSARIES.values():
-        for more in (0, 3, 12):
+        for more in (0, 3, 12) if FULL else (3,):
             assert verdict(schema, json.loads(spend(grammar, tokens, more, adversary, rng)))
 
 
@@ -182,7 +192,7 @@ NEEDED = [
     ({"enum": ["celsius"]}, "mixed", 3),  # " celsius "
     ({"enum": [1, 10, 100]}, "mixed", 1),
     ({"enum": [10, 100]}, "mixed", 1),
-    ({"type": "array", "minItems": 1, "items": {"type": "array", "maxItems": 0}}, "mixed", 3),  # [ [] ]
+    ({"type": "array", "minItems": 1, "items": {"type": "array", "maxItems": 0}}, "mixed", 2),  # [[ ]]
     ({"type": "array"}, "bytes", 2),
 ]
 
@@ -302,6 +312,11 @@ def test_forks_rollback_and_a_dropped_cache_change_nothing() -> None:
 
 def test_a_regular_expression_that_its_vocabulary_cannot_spell() -> None:
     vocab = constrain.Vocabulary.from_tokens([b"ab", b"b", b"<end>"], eos_token_ids=2)
-    matcher = constrain.regex("(ab)*c|bb").compile(vocab).matcher()
-    assert matcher.tokens_to_end == 2
-    assert constrain.regex("abab").compile(vocab).matcher().tokens_to_end is None
+    assert constrain.regex("c").compile(vocab).matcher().tokens_to_end is None
+    matcher = constrain.regex("bc|bbb").compile(vocab).matcher()
+    assert matcher.accept_bytes(b"b")
+    assert matcher.tokens_to_end is None  # the shortest ends with c
+    assert masked(matcher, 1, 3) == [1]
+    assert matcher.accept_bytes(b"b")
+    assert matcher.tokens_to_end == 1
+    assert masked(matcher, 1, 3) == [1]
