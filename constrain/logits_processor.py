@@ -47,7 +47,7 @@ from constrain.kernels.device import bits_of, over_bits
 from constrain.prefixes import TOKEN_BYTES, PrefixState, PrefixStates
 
 if TYPE_CHECKING:
-    from constrain.engine import CompiledGrammar, Matcher
+    from constrain.engine import CompiledGrammar
     from constrain.vocabulary import Vocabulary
 
 

@@ -235,7 +235,8 @@ class Budget:
             keep[token] = bits[token]
 
     def _groups_of(self, position: int, bits: NDArray[np.bool_]) -> tuple[list[tuple[int, float]], NDArray[np.int32]]:
-        """A position for each group of tokens with the bytes by which others of the group may need more; groups by token.
+        """For each group of tokens a position, and the bytes by which others of the group may need more; then the
+        groups by token.
 
         Where there are too many groups, all tokens are one of which nothing is known.
         """
