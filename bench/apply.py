@@ -9,6 +9,7 @@ of the logits on one thread is the yardstick: what memory alone costs.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -105,18 +106,25 @@ def measure(widths: Sequence[int], rows: Sequence[int], device: str, seconds: fl
                         synchronize()
                         result = logits if isinstance(logits, np.ndarray) else logits.cpu().numpy()
                         record["right"] = bool(np.array_equal(result, wanted))
-                        timed = _times(
-                            lambda k, f=function, x=logits, m=turns: f(x, m[k % _MASKS]), synchronize, seconds
-                        )  # type: ignore[misc]
+                        timed = _times(functools.partial(_turn, function, logits, turns), synchronize, seconds)
                         yield record | timed
                     except Exception as error:
                         yield record | {"error": " ".join(f"{type(error).__name__}: {error}".split())[:200]}
-                if device == "cpu":
-                    copied, target = np.copyto, (plain.copy(), plain)  # torch would spread it over threads
-                else:
-                    copied, target = torch.Tensor.copy_, (tensor.clone(), tensor)
-                copy = _times(lambda _, f=copied, t=target: f(*t), synchronize, seconds)  # type: ignore[misc]
+                copy = _times(_copying(plain if device == "cpu" else tensor), synchronize, seconds)
                 yield {"name": "copy of the logits", "width": width, "rows": count, "density": density} | copy
+
+
+def _turn(function: Contender, logits: Any, turns: list[Any], k: int) -> None:
+    function(logits, turns[k % _MASKS])
+
+
+def _copying(logits: Any) -> Callable[[int], None]:
+    """A copy of the logits; in the memory of the host by numpy, since torch would spread it over threads."""
+    if isinstance(logits, np.ndarray):
+        target = logits.copy()
+        return lambda _: np.copyto(target, logits)
+    there = logits.clone()
+    return lambda _: there.copy_(logits)  # type: ignore[no-any-return]
 
 
 def _times(call: Callable[[int], Any], synchronize: Callable[[], None], seconds: float) -> dict[str, Any]:

@@ -297,5 +297,8 @@ def tables(result: Result) -> list[Table]:
     row("compile", lambda n: engines[n]["compile_us"] or None, duration, True)
     total = max((len(e["outputs"]) for e in engines.values()), default=0)
     table.add("valid calls", *(Cell(f"{engines[n]['valid']} of {total}") for n in names))
-    table.note = "Medians; the speed without a constraint was measured in turns with each engine. Shares and speeds depend on the model: a larger one hides more of the processor's time."
+    table.note = (
+        "Medians; the speed without a constraint was measured in turns with each engine. "
+        "Shares and speeds depend on the model: a larger one hides more of the processor's time."
+    )
     return [table]

@@ -9,7 +9,15 @@ import jsonschema
 import pytest
 
 import constrain
-from tests.constrain.test_generate_with_engine import NUMBER_LIST, PROMPT_LENGTH, SCHEMA, compiled, model, prompts, text_of
+from tests.constrain.test_generate_with_engine import (
+    NUMBER_LIST,
+    PROMPT_LENGTH,
+    SCHEMA,
+    compiled,
+    model,
+    prompts,
+    text_of,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -47,9 +55,7 @@ def test_rows_of_a_batch_with_a_grammar_each() -> None:
 def test_a_draft_model_within_a_budget() -> None:
     limit = NEEDED + 3
     processor = constrain.ConstrainedLogitsProcessor(compiled(SCHEMA), max_new_tokens=limit)
-    output = model().generate(
-        **prompts(), max_new_tokens=limit, logits_processor=[processor], assistant_model=model(1)
-    )
+    output = model().generate(**prompts(), max_new_tokens=limit, logits_processor=[processor], assistant_model=model(1))
     assert processor.completed(output) == [True]
 
 

@@ -203,7 +203,7 @@ def test_tokens_to_end_by_hand(schema: Any, vocabulary_name: str, tokens: int) -
 
 
 def _fewest(matcher: Any, tokens: Tokens, limit: int) -> int:
-    """The fewest tokens to a complete text by breadth-first search over the vocabulary; `limit` + 1 where it is more."""
+    """The fewest tokens to a complete text, by breadth-first search over the vocabulary; at most `limit` + 1."""
     level = [matcher]
     for depth in range(limit + 1):
         if any(state.is_accepting for state in level):

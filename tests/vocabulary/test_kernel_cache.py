@@ -158,7 +158,7 @@ def test_files_of_older_sources_are_removed_in_time(install: Path) -> None:
 
 
 def test_an_entry_for_other_types_counts_as_absent(install: Path) -> None:
-    """What two processes leave that add versions of one kernel at the same moment: an entry that names the other's file."""
+    """Two processes that add versions of one kernel at the same moment leave an entry that names the other's file."""
     code = (
         "import sys, numpy as np; from constrain.kernels.main import total;"
         "print(total(np.arange(4, dtype=sys.argv[1])), sum(total.stats.cache_hits.values()), total.stats.cache_path)"
