@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from constrain.logits_processor import ConstrainedLogitsProcessor
     from constrain.tools import Tool, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
     from constrain.vocabulary import Vocabulary
+    from constrain.wire.grammar import tool_calls
 
 __version__ = "0.1.0"
 
@@ -86,6 +87,7 @@ __all__ = [
     "read_tool_choice",
     "read_tools",
     "regex",
+    "tool_calls",
     "warm_up",
 ]
 
@@ -107,6 +109,7 @@ _HOMES = {
     "apply_token_bitmask": "constrain.engine",
     "json_schema": "constrain.engine",
     "regex": "constrain.engine",
+    "tool_calls": "constrain.wire.grammar",
     "warm_up": "constrain.engine",
 }
 

@@ -61,6 +61,17 @@ class VocabularyError(ConstrainError, ValueError):
         return type(self), (self.check, self.reason)
 
 
+class ToolFormatError(ConstrainError, ValueError):
+    """A tool-call format is not well-formed, or not known. `format` and `field` name the place."""
+
+    def __init__(self, format: str, field: str, reason: str) -> None:
+        self.format, self.field, self.reason = format, field, reason
+        super().__init__(f"format {format!r}, {field}: {reason}")
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
+        return type(self), (self.format, self.field, self.reason)
+
+
 class ToolCallParseError(ConstrainError, ValueError):
     """A text could not be parsed as tool calls.
 

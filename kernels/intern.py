@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .jit import njit
 from .memory import (
     FRAME_HASH,
@@ -47,12 +49,22 @@ M_ROW, M_SHAPE, M_LOOP = 11, 12, 13
 M_CLASS, M_REACH, M_FRESH, M_VIEW = 14, 15, 16, 17
 M_KEY_LOOP = 18  # for free names: a record of the characters that can always follow
 M_LIMITED = 19  # the row of the tokens that consist of a state's loop and of few code points
+# Of text around JSON values: where a value begins that a state calls for; the state after a value of an outcome, and
+# after a member of arguments that are not written as JSON; the tokens that may complete a text that strings must not
+# hold.
+M_CALL, M_RETURN, M_AFTER, M_MARKED = 20, 21, 22, 23
+M_COLLECTED = 24  # 1 + the position that a word leads to which was read as a whole, 0 for none
+
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
 
 
 @njit
 def mix(h: int, v: int) -> int:
-    h = (h ^ v) * -7046029254386353131
-    return h ^ (h >> 29)
+    # Without a sign: a product of signed numbers must not overflow, and the compiler counts on it.
+    u = np.uint64(h ^ v) * _FACTOR
+    return np.int64(u ^ (u >> _SHIFT))
 
 
 @njit

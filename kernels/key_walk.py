@@ -294,12 +294,13 @@ def _content_step(C: Any, stack: int, first_name: int, names: int, state: int, b
             return MISS
     C[OUT] = names
     if state > 0:
-        code = free_name_opens(C, stack, state, 0)
+        code = free_name_opens(C, stack, state, 0, False)
         if code == MISS:
             return MISS
         if code == 1:
             C[OUT + 1] = state
-            return _BY_TOKEN if used != 0 and not _goes_on(C, stack, state) else OK
+            few = (used != 0 or not _is_empty(names)) and not _goes_on(C, stack, state)
+            return _BY_TOKEN if few else OK
     C[OUT + 1] = 0
     return OK if _some_name_opens(C, stack, names) else DEAD
 

@@ -33,6 +33,7 @@ from .memory import (
     T_TID,
     TABLE_ROWS,
     WALK,
+    WIRE,
     X_NODE,
     X_TID,
     node_byte,
@@ -43,7 +44,7 @@ from .memory import (
     view,
     view32,
 )
-from .step import FST_WIDTH, FULL, KEY, LITERAL, MISS, OK, RAW, S_NAMES, STRING, name_bytes_at
+from .step import ATOM, FST_WIDTH, FULL, KEY, LITERAL, MISS, OK, RAW, S_NAMES, STRING, name_bytes_at
 
 ENTER, STEP_IN, STEP_IN_SPECIAL, KEY_IN, KEY_IN_SPECIAL = range(5)
 """Kinds of postponed walks: of what is below a node in the given state; of a node from the state before its byte; of a
@@ -161,7 +162,7 @@ def is_hopeless(C: Any, walk: Any, at: int, byte: int) -> bool:
     if mode == STRING or mode == RAW:
         return False
     if mode != KEY and mode != LITERAL:
-        return not _OUTSIDE[byte]
+        return not _OUTSIDE[byte] and (C[WIRE] == 0 or (mode != ATOM and C[WIRE] < 2))
     if byte == 0x22 or byte == 0x5C or walk[at + 3] != 0:
         return False
     q, first = walk[at + 2], walk[at + 4]

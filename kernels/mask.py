@@ -35,6 +35,7 @@ from .intern import (
 )
 from .jit import njit
 from .key_walk import after_free_name, key_walk, run_token
+from .marked import clear_completing
 from .marks import (
     ALL_TOKENS,
     ENTER,
@@ -69,6 +70,7 @@ from .memory import (
     NAME_OFF,
     NAMES,
     OUT,
+    PLAIN_ESCAPES,
     POS,
     POSTPONED,
     RESUME,
@@ -82,6 +84,7 @@ from .memory import (
     TABLE,
     TOKEN_OFF,
     WALK,
+    WIRE,
     X_NODE,
     X_TID,
     context,
@@ -101,6 +104,8 @@ from .step import (
     FST_WIDTH,
     FULL,
     KEY,
+    LITERAL,
+    MARK_SHIFT,
     MISS,
     OK,
     Q_ENTRY,
@@ -260,7 +265,7 @@ def string_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int
     at = q * STATE_WIDTH
     free = states[at + Q_FREE]
     flags = states[at + Q_FLAGS]
-    if free == 0 or (flags & COUNTED and flags & SIMPLE == 0):
+    if free == 0 or (flags & COUNTED and flags & SIMPLE == 0) or (x != 0 and C[PLAIN_ESCAPES]):
         return DEAD
     table = lookup(C, M_TABLE, node, (free << 16) | escape_class(x))
     if table < 0:
@@ -362,6 +367,8 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
             return DEAD
         return FULL if key_walk(C, node, base, stack, q, n) == FULL else OK
     if (x != 0 or utf8 != C[FREE_TEXT_STATE]) and (low < high or used != 0):
+        return DEAD
+    if x != 0 and C[PLAIN_ESCAPES]:  # few tokens go on with an escape then
         return DEAD
     free = utf8 - C[FREE_TEXT_STATE] + 1
     table = lookup(C, M_TABLE, node, (free << 16) | escape_class(x))
@@ -565,7 +572,8 @@ def row_of(C: Any, position: int) -> int:
     words = C[ROW_WORDS]
     row = C[N_ROWS]
     base = row * words
-    stack, mode, q = records[at + P_STACK], records[at + P_MODE], records[at + P_Q]
+    stack, mode, q, x = records[at + P_STACK], records[at + P_MODE], records[at + P_Q], records[at + P_X]
+    mark = x >> MARK_SHIFT if C[WIRE] and (mode == STRING or mode == KEY or mode == LITERAL) else 0
     if C[RESUME] == position + 1:
         code = resume(C, base)
     else:
@@ -578,13 +586,18 @@ def row_of(C: Any, position: int) -> int:
         C[N_MISSES] = 0
         C[N_POSTPONED] = 0
         C[RESUME] = 0
-        code = call.walk_below(C, 0, base, stack, mode, q, records[at + P_X], records[at + P_N])
+        code = call.walk_below(C, 0, base, stack, mode, q, x - (mark << MARK_SHIFT), records[at + P_N])
         if code == OK and C[N_POSTPONED]:
             code = MISS
             C[RESUME] = position + 1
     if code != OK:
         return code
     C[RESUME] = 0
+    if C[WIRE]:
+        C[N_MISSES] = 0
+        code = clear_completing(C, base, mark, stack, mode, q, x, records[at + P_N])
+        if code != OK:
+            return code
     if may_end(C, mode, q, stack):
         eos = view32(C, EOS)
         for i in range(C[LENGTHS + EOS]):

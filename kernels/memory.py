@@ -47,8 +47,9 @@ WALK, TABLE, LITERALS, T_CLASSES, T_ROOT, POSTPONED, KEY_LOOPS, LOOP_SIZES = ran
 DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(21, 28)  # int32
 # int32, the vocabulary's: the nodes and token ids of a trie, T_ of all tokens, X_ of those that leave plain text, ...
 T_NODE, T_TID, X_NODE, X_TID, T_HEIGHT, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(28, 37)
-NAME_BYTES, T_OWN, TOKEN_BYTES = range(37, 40)  # uint8
-N_TABLES = 40
+MARKS = 37  # int32: the automaton of the texts that strings must not hold, see `marked.py`
+NAME_BYTES, T_OWN, TOKEN_BYTES = range(38, 41)  # uint8
+N_TABLES = 41
 INT32_TABLES = range(DFA, NAME_BYTES)
 UINT8_TABLES = range(NAME_BYTES, N_TABLES)
 
@@ -66,7 +67,12 @@ N_POSTPONED = MISSES + 3 * MAX_MISSES  # entries of POSTPONED
 RESUME = N_POSTPONED + 1  # 1 + the position whose row the postponed walks belong to, or 0
 MAX_REACHED = 12  # states looked at to find a loop
 LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 1, RESUME + 6)
-CONTEXT_SIZE = REACHED + 2 * MAX_REACHED
+WIRE = REACHED + 2 * MAX_REACHED  # see `wire.py`
+ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written as JSON; -1 for none
+# Whether only what has to be escaped is, and in one way: bit 0. Bits 1 to 4 for the first bytes 0xF1 to 0xF4 that no
+# token has alone: the characters behind them have to be escaped too.
+PLAIN_ESCAPES = ARGUMENT_DEPTH + 1
+CONTEXT_SIZE = PLAIN_ESCAPES + 1
 
 
 if config.BOUNDSCHECK:

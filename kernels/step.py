@@ -9,8 +9,12 @@ A state is five integers: the stack (a frame number), the mode, and three regist
 | STRING | state of the string's automaton | escape | code points so far, where they are bounded |
 | LITERAL (one of a set of strings) | range of members still possible, and depth | escape | number of the first member |
 | ATOM (number, true, false, null) | state of the atom's automaton | - | characters so far |
-| RAW (a regular language at the top) | its state | - | - |
+| RAW (text outside JSON: a language at the top, or what stands around JSON values) | its state | - | word being read |
 | END | - | - | - |
+
+In STRING, KEY and LITERAL the bits of register x from MARK_SHIFT on say how much of a text that strings must not hold
+has been read (see `marked`). In RAW a state may call for a JSON value; its frame, which has no parent, holds in F_COUNT
+what to return to.
 
 `step` writes the next state to the context's five result registers and returns 1, or returns 0 when no completion
 exists, or a negative code: `MISS` when a piece of the automaton has not been built, `FULL` when a table is full. Python
@@ -30,7 +34,10 @@ from .intern import (
     F_SEEN,
     F_STATE,
     FRAME_WIDTH,
+    M_AFTER,
+    M_CALL,
     M_CLASS,
+    M_COLLECTED,
     M_DROP,
     M_FREE,
     M_FRESH,
@@ -39,11 +46,18 @@ from .intern import (
     M_NEXT,
     M_OUT,
     M_REACH,
+    M_RETURN,
     M_ROW,
     M_SEEN,
     M_SHAPE,
     M_SLOT,
     M_VIEW,
+    P_MODE,
+    P_N,
+    P_Q,
+    P_STACK,
+    P_X,
+    POS_WIDTH,
     intern_frame,
     memo_get,
     memo_key,
@@ -52,6 +66,7 @@ from .intern import (
 from .jit import njit
 from .memory import (
     ALT,
+    ARGUMENT_DEPTH,
     DFA,
     DIGIT_LIMIT,
     ENTRY,
@@ -62,6 +77,7 @@ from .memory import (
     LENGTHS,
     LENSET,
     LITERALS,
+    MARKS,
     MISS_A,
     MISS_B,
     MISS_KIND,
@@ -73,17 +89,21 @@ from .memory import (
     NAME_OUT,
     NAMES,
     OUT,
+    PLAIN_ESCAPES,
+    POS,
     SEEN,
     SLOT,
     STATE,
     VSET,
     WHITESPACE,
+    WIRE,
     WORDS,
     view,
     view8,
     view32,
 )
 
+NO_BLANKS, BOUNDED_BLANKS, SPACED = range(3)  # WHITESPACE of the context
 VALUE, ARRAY_FIRST, OBJECT_FIRST, OBJECT_NEXT, KEY, COLON, STRING, ATOM, AFTER, END, RAW, LITERAL = range(1, 13)
 OK, DEAD, MISS, FULL = 1, 0, -1, -2
 
@@ -109,6 +129,8 @@ Q_LOOP, Q_DEAD, Q_LIMIT, Q_LOOP_ROW, Q_PAD = range(7, 12)
 STATE_WIDTH = 12
 BOUNDARY, UNIVERSAL, COUNTED, HAS_NEXT, SIMPLE = 1, 2, 4, 8, 16
 EXACT = 32  # up to Q_LIMIT code points, and no further, the characters of the loop can follow
+CALL = 64  # a JSON value begins here
+COLLECT, DIFFER, COLLECTED = 128, 256, 512  # the byte belongs to a word; ends one that must differ; follows a word
 # Fields of an entry: one string alternative at one state.
 E_ACCEPT, E_MIN, E_MAX, E_LENGTHS, E_OUTCOME = range(5)
 ENTRY_WIDTH = 5
@@ -120,6 +142,10 @@ LITERALS_WIDTH = 2  # fields of a set of literals: its first member, number of m
 
 # Escapes, in register x: kind | high surrogate << 8 | digits << 20 | value << 24.
 X_NONE, X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW = range(6)
+
+MARK_SHIFT = 40
+_40 = (1 << MARK_SHIFT) - 1
+FORBIDDEN = -1  # in MARKS: the byte completes a text that strings must not hold
 
 # Register q of a key: low | high << 20 | depth << 40. Register n: name | state of its scanner << 24 | open << 60.
 _20 = (1 << 20) - 1
@@ -169,10 +195,10 @@ def successor(C: Any, q: int, byte: int) -> int:
 
 
 @njit
-def whitespace(C: Any, stack: int, x: int, byte: int) -> int:
+def whitespace(C: Any, stack: int, mode: int, x: int, byte: int) -> int:
     """Register x after one more byte of whitespace, or -1: nothing, one blank, or a line break and an indentation."""
-    if C[WHITESPACE] == 0:
-        return -1
+    if C[WHITESPACE] != BOUNDED_BLANKS:
+        return 1 if needs_blank(C, mode, x) and byte == 0x20 else -1
     if byte == 0x0A:
         return 3 if x <= 2 else -1
     if byte == 0x0D:
@@ -182,6 +208,12 @@ def whitespace(C: Any, stack: int, x: int, byte: int) -> int:
     if x >= 3 and x - 3 < 8 * (view(C, FRAMES)[stack * FRAME_WIDTH + F_DEPTH] + 1):
         return x + 1
     return -1
+
+
+@njit
+def needs_blank(C: Any, mode: int, x: int) -> bool:
+    """Whether the blank after a comma or colon is yet to come, where there has to be one."""
+    return C[WHITESPACE] == SPACED and x == 0 and (mode == VALUE or mode == OBJECT_NEXT)
 
 
 @njit
@@ -303,7 +335,7 @@ def string_can_continue(C: Any, q: int, n: int, digits: int, value: int, high: i
     flags = states[base + Q_FLAGS]
     if flags & HAS_NEXT == 0:
         return 0
-    if flags & UNIVERSAL or (digits == 0 and high < 0):
+    if flags & UNIVERSAL or (digits == 0 and high < 0 and not C[PLAIN_ESCAPES]):
         if flags & COUNTED == 0:
             return 1
         if flags & SIMPLE:
@@ -365,21 +397,56 @@ def hex_digits_allowed(digits: int, value: int, low: bool) -> bool:
 
 
 @njit
+def has_long_escape(C: Any, cp: int) -> bool:
+    """Whether, where only what has to be escaped is, a code point is written as \\u and digits."""
+    if cp < 0x20:
+        return cp < 8 or cp > 13 or cp == 11
+    return cp >= 0x40000 and (C[PLAIN_ESCAPES] >> (cp >> 18)) & 1 != 0
+
+
+@njit
+def has_long_escape_from(C: Any, digits: int, value: int, high: int) -> bool:
+    """Whether there is such a code point with these first digits; the registers are those of `string_can_continue`."""
+    if high >= 0:
+        return has_long_escape(C, 0x10000 + (high << 10))
+    first = value << (4 * (4 - digits))
+    last = first | ((1 << (4 * (4 - digits))) - 1)
+    if first < 0x20:
+        return True
+    for lead in range(1, 5):  # first bytes 0xF1 and on: a quarter of the high surrogates each
+        low = 0xD7C0 + (lead << 8)
+        if (C[PLAIN_ESCAPES] >> lead) & 1 and first <= min(low + 0xFF, 0xDBFF) and last >= low:
+            return True
+    return False
+
+
+@njit
+def plain_escape_opens(C: Any, stack: int, mode: int, q: int, n: int) -> int:
+    """Whether a character that has to be escaped can come next: 1, 0 or a negative code."""
+    code = can_continue(C, stack, mode, q, n, 0, 0, -1)
+    for cp in (0x22, 0x5C, 8, 9, 10, 12, 13):
+        if code == DEAD:
+            code = code_point(C, stack, mode, q, n, cp)
+    return code
+
+
+@njit
 def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
     """One byte inside an escape of a string or a key."""
     kind = x & 15
+    plain = C[PLAIN_ESCAPES] != 0
     if kind == X_BACKSLASH:
         if byte == 0x75:
             x = pack_escape(X_HEX, 0, 0, 0)
             code = can_continue(C, stack, mode, q, n, 0, 0, -1)
             return emit(C, stack, mode, q, x, n) if code == 1 else code
         cp = simple_escape(byte)
-        if cp < 0:
+        if cp < 0 or (plain and cp == 0x2F):
             return DEAD
         return code_point(C, stack, mode, q, n, cp)
     if kind == X_HEX or kind == X_LOW:
         digit = hex_value(byte)
-        if digit < 0:
+        if digit < 0 or (plain and 0x41 <= byte <= 0x46):
             return DEAD
         digits = ((x >> 20) & 7) + 1
         value = (((x >> 24) & 0xFFFF) << 4) | digit
@@ -399,6 +466,8 @@ def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int
             if code != 1:
                 return code
             return emit(C, stack, mode, q, pack_escape(X_HIGH, value & 1023, 0, 0), n)
+        if plain and not has_long_escape(C, value):
+            return DEAD
         return code_point(C, stack, mode, q, n, value)
     if kind == X_HIGH:
         if byte != 0x5C:
@@ -411,6 +480,8 @@ def escape_step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int
 
 @njit
 def can_continue(C: Any, stack: int, mode: int, q: int, n: int, digits: int, value: int, high: int) -> int:
+    if C[PLAIN_ESCAPES] and not has_long_escape_from(C, digits, value, high):
+        return 0
     if mode == STRING:
         return string_can_continue(C, q, n, digits, value, high)
     if mode == LITERAL:
@@ -426,7 +497,7 @@ def can_continue(C: Any, stack: int, mode: int, q: int, n: int, digits: int, val
         words = view(C, WORDS)
         for i in range(words[found] if found else 0):
             # Where only few names are left, some of them in use, the escape is not offered: there is a plain spelling.
-            code = free_name_opens(C, stack, words[found + 1 + i], n & _24)
+            code = free_name_opens(C, stack, words[found + 1 + i], n & _24, (q & _20) < ((q >> 20) & _20))
             if code != 0:
                 return code
     return name_can_continue(C, view(C, FST)[fst + S_NAMES], q, stack, digits, value, high)
@@ -563,10 +634,11 @@ def key_opens(C: Any, frame: int, name: int) -> bool:
 
 
 @njit
-def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
+def free_name_opens(C: Any, frame: int, state: int, name: int, declared: bool) -> int:
     """Whether a free name of the object frame can be completed: 1, 0 or MISS.
 
-    `state` is where its scanner stands and `name` what has been read of it.
+    `state` is where its scanner stands and `name` what has been read of it; `declared` says whether a declared name
+    begins with it, too.
     """
     frames = view(C, FRAMES)
     base = frame * FRAME_WIDTH
@@ -581,7 +653,7 @@ def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
             if alts[at + A_OPEN] == OPEN_ALL:
                 return 1
             reach = lookup(C, M_REACH, at // ALT_WIDTH, state)
-            if reach == 2 and is_used_prefix(C, frames[base + F_FREE], name):
+            if reach == 2 and (declared or is_used_prefix(C, frames[base + F_FREE], name)):
                 reach = lookup(C, M_FRESH, frame, name)
             if reach != 0:
                 return MISS if reach < 0 else 1
@@ -749,7 +821,7 @@ def key_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
                 return FULL
             code = 1
             if view(C, FST)[fst + S_KEYS] != C[FREE_TEXT_STATE]:
-                code = free_name_opens(C, stack, state, name)
+                code = free_name_opens(C, stack, state, name, (q & _20) < ((q >> 20) & _20))
             if code == 1:
                 return emit(C, stack, KEY, q, 0, name | (state << 24) | (1 << 60))
             if code < 0:
@@ -806,6 +878,8 @@ def name_can_continue(C: Any, first: int, q: int, frame: int, digits: int, value
             cp, rest = lead & 0x07, 3
         for j in range(rest):
             cp = (cp << 6) | (name_bytes_at(C, first, i, depth + 1 + j) & 0x3F)
+        if C[PLAIN_ESCAPES] and not has_long_escape(C, cp):
+            continue
         unit = cp
         if cp >= 0x10000:
             unit = 0xD800 + ((cp - 0x10000) >> 10)
@@ -960,7 +1034,14 @@ def complete(C: Any, stack: int, outcome: int) -> int:
     slot = frames[base + F_STATE]
     fst = view(C, SLOT)[slot * SLOT_WIDTH + L_FST]
     if view(C, FST)[fst * FST_WIDTH + S_KIND] == ROOT_KIND:
-        return emit(C, stack, END, 0, 0, 0)
+        if frames[base + F_COUNT] == 0:
+            return emit(C, stack, END, 0, 0, 0)
+        q = lookup(C, M_RETURN, frames[base + F_COUNT], outcome)
+        if q <= 0:
+            return q
+        words = frames[base + F_FREE]
+        outside = with_words(C, 0, words) if words != 0 else 0
+        return emit(C, outside, RAW, q, 0, 0) if outside >= 0 else FULL
     to = view(C, SLOT)[slot * SLOT_WIDTH + L_NEXT] if outcome == 1 else -1
     if to < 0:
         to = lookup(C, M_NEXT, slot, outcome)
@@ -977,6 +1058,9 @@ def complete(C: Any, stack: int, outcome: int) -> int:
     )
     if frame < 0:
         return FULL
+    if C[WIRE] and frames[base + F_DEPTH] == C[ARGUMENT_DEPTH]:
+        q = lookup(C, M_AFTER, frame, 0)
+        return emit(C, 0, RAW, q, 0, 0) if q > 0 else q
     return emit(C, frame, AFTER, 0, 0, 0)
 
 
@@ -1050,7 +1134,7 @@ def open_value(C: Any, stack: int, byte: int) -> int:
             return FULL
         first = ARRAY_FIRST if view(C, FST)[start * FST_WIDTH + S_KIND] == ARRAY_KIND else OBJECT_FIRST
         return emit(C, frame, first, 0, 0, 0)
-    if byte != 0x2D and not (0x30 <= byte <= 0x39) and byte != 0x74 and byte != 0x66 and byte != 0x6E:
+    if byte != 0x2D and not (0x30 <= byte <= 0x39) and byte != 0x74 and byte != 0x66 and byte != 0x6E and C[WIRE] < 2:
         return DEAD
     start = start_of(C, stack, V_ATOM)
     if start <= 0:
@@ -1093,31 +1177,102 @@ def after_value(C: Any, stack: int, byte: int) -> int:
 
 
 @njit
+def text_byte(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
+    """A byte inside a string or a key."""
+    if x != 0:
+        return escape_step(C, stack, mode, q, x, n, byte)
+    if byte == 0x22:
+        if mode == STRING:
+            return complete(C, stack, string_outcome(C, q, n))
+        return key_end(C, stack, q, n) if mode == KEY else literal_end(C, stack, q, n)
+    if byte == 0x5C:
+        if mode == STRING:
+            inside = view(C, STATE)[q * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
+        else:
+            inside = (
+                mode == KEY and n >> 60 and view(C, STATE)[((n >> 24) & _30) * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
+            )
+        if inside:
+            return DEAD
+        if C[PLAIN_ESCAPES]:
+            code = plain_escape_opens(C, stack, mode, q, n)
+        else:
+            code = can_continue(C, stack, mode, q, n, 0, 0, -1)
+        return emit(C, stack, mode, q, X_BACKSLASH, n) if code == 1 else code
+    if byte < 0x20:
+        return DEAD
+    return string_byte(C, stack, q, n, byte) if mode == STRING else name_byte(C, stack, mode, q, n, byte)
+
+
+@njit
+def marked_byte(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
+    """As `text_byte`, where some texts must not be held as they are; each of their characters can be escaped."""
+    mark = view32(C, MARKS)[(x >> MARK_SHIFT) * 256 + byte]
+    if mark == FORBIDDEN:
+        return DEAD
+    code = text_byte(C, stack, mode, q, x & _40, n, byte)
+    if code == OK and mark != 0 and (C[OUT + 1] == STRING or C[OUT + 1] == KEY or C[OUT + 1] == LITERAL):
+        C[OUT + 3] |= mark << MARK_SHIFT
+    return code
+
+
+@njit
+def raw_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
+    """A byte of text outside JSON. The frame holds the words that must differ, as an object's does its free names."""
+    to = successor(C, q, byte)
+    if to <= 0:
+        return to
+    flags = view(C, STATE)[to * STATE_WIDTH + Q_FLAGS]
+    if flags & (CALL | COLLECT | COLLECTED) == 0:
+        return emit(C, stack, RAW, to, 0, 0)
+    frames = view(C, FRAMES)
+    words = frames[stack * FRAME_WIDTH + F_FREE]
+    if flags & COLLECT:
+        word = add_byte(C, n, byte)
+        if word < 0:
+            return FULL
+        if flags & DIFFER == 0:
+            return emit(C, stack, RAW, to, 0, word)
+        if free_contains(C, words, word):
+            return DEAD
+        words = free_add(C, words, word)
+        if words < 0:
+            return FULL
+        stack = with_words(C, stack, words)
+        return emit(C, stack, RAW, to, 0, 0) if stack >= 0 else FULL
+    if flags & COLLECTED:
+        position = lookup(C, M_COLLECTED, to, n) - 1
+        if position < 0:
+            return DEAD if position == -1 else MISS
+    else:
+        position = lookup(C, M_CALL, to, 0)
+        if position < 0:
+            return position
+    records = view(C, POS)
+    at = position * POS_WIDTH
+    frame = records[at + P_STACK]
+    if words != 0:
+        frame = with_words(C, frame, words)
+        if frame < 0:
+            return FULL
+    return emit(C, frame, records[at + P_MODE], records[at + P_Q], records[at + P_X], records[at + P_N])
+
+
+@njit
+def with_words(C: Any, frame: int, words: int) -> int:
+    """An outermost frame that holds other words; -1 when the table is full."""
+    frames = view(C, FRAMES)
+    base = frame * FRAME_WIDTH
+    return intern_frame(C, -1, frames[base + F_STATE], frames[base + F_COUNT], 0, words, 0)
+
+
+@njit
 def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> int:
     """The transition; see the module's text for states and codes."""
     if mode == STRING or mode == KEY or mode == LITERAL:
-        if x != 0:
-            return escape_step(C, stack, mode, q, x, n, byte)
-        if byte == 0x22:
-            if mode == STRING:
-                return complete(C, stack, string_outcome(C, q, n))
-            return key_end(C, stack, q, n) if mode == KEY else literal_end(C, stack, q, n)
-        if byte == 0x5C:
-            if mode == STRING:
-                inside = view(C, STATE)[q * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
-            else:
-                inside = (
-                    mode == KEY
-                    and n >> 60
-                    and view(C, STATE)[((n >> 24) & _30) * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0
-                )
-            if inside:
-                return DEAD
-            code = can_continue(C, stack, mode, q, n, 0, 0, -1)
-            return emit(C, stack, mode, q, X_BACKSLASH, n) if code == 1 else code
-        if byte < 0x20:
-            return DEAD
-        return string_byte(C, stack, q, n, byte) if mode == STRING else name_byte(C, stack, mode, q, n, byte)
+        if C[WIRE] == 0:
+            return text_byte(C, stack, mode, q, x, n, byte)
+        return marked_byte(C, stack, mode, q, x, n, byte)
     if mode == ATOM:
         to = successor(C, q, byte)
         if to < 0:
@@ -1131,16 +1286,19 @@ def step(C: Any, stack: int, mode: int, q: int, x: int, n: int, byte: int) -> in
         if code != OK or C[OUT + 1] == END:
             return min(code, DEAD)
         stack = C[OUT]
-        mode = AFTER
+        mode = C[OUT + 1]
+        q = C[OUT + 2]
         x = 0
+        n = 0
     if mode == END:
         return DEAD
     if mode == RAW:
-        to = successor(C, q, byte)
-        return emit(C, stack, RAW, to, 0, 0) if to > 0 else to
+        return raw_byte(C, stack, q, n, byte)
     if is_whitespace(byte):
-        to = whitespace(C, stack, x, byte)
+        to = whitespace(C, stack, mode, x, byte)
         return emit(C, stack, mode, q, to, n) if to >= 0 else DEAD
+    if needs_blank(C, mode, x):
+        return DEAD
     if mode == AFTER:
         return after_value(C, stack, byte)
     if mode == VALUE:
@@ -1171,5 +1329,6 @@ def may_end(C: Any, mode: int, q: int, stack: int) -> bool:
     if mode == ATOM and view(C, STATE)[q * STATE_WIDTH + Q_OUTCOME] > 0:
         slot = view(C, FRAMES)[stack * FRAME_WIDTH + F_STATE]
         fst = view(C, SLOT)[slot * SLOT_WIDTH + L_FST]
-        return view(C, FST)[fst * FST_WIDTH + S_KIND] == ROOT_KIND
+        tag = view(C, FRAMES)[stack * FRAME_WIDTH + F_COUNT]
+        return view(C, FST)[fst * FST_WIDTH + S_KIND] == ROOT_KIND and tag == 0
     return False

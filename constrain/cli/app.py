@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -13,6 +13,21 @@ from constrain.cli.bench import commands as bench_commands
 from constrain.cli.console import errors, one_line
 from constrain.cli.coverage import coverage
 from constrain.errors import ConstrainError
+
+_Whitespace = Annotated[
+    str,
+    typer.Option(
+        metavar="bounded|spaced|none",
+        help="Whitespace of the texts: of any usual style, as json.dumps writes it, or none.",
+    ),
+]
+_PropertyOrder = Annotated[
+    str, typer.Option(metavar="any|declared", help="Order of members: any, or that in which the schema declares them.")
+]
+_Escapes = Annotated[
+    str, typer.Option(metavar="any|plain", help="Escapes in strings and names: any, or only those that JSON demands.")
+]
+_ClosedObjects = Annotated[bool, typer.Option("--closed-objects", help="Read an absent additionalProperties as false.")]
 
 app = typer.Typer(
     name="constrain",
@@ -22,6 +37,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _schema_options(whitespace: str, property_order: str, escapes: str, closed_objects: bool) -> dict[str, Any]:
+    """Keyword arguments of `constrain.json_schema`."""
+    return {
+        "whitespace": whitespace,
+        "property_order": property_order,
+        "escapes": escapes,
+        "closed_objects": closed_objects,
+    }
 
 
 def _print_version(wanted: bool) -> None:
@@ -68,12 +93,17 @@ def generate(
         bool, typer.Option("--raw", help="Give the prompt to the model as it is, without chat template.")
     ] = False,
     device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1, …")] = "",
+    whitespace: _Whitespace = "bounded",
+    property_order: _PropertyOrder = "any",
+    escapes: _Escapes = "any",
+    closed_objects: _ClosedObjects = False,
 ) -> None:
     """Generate one JSON value that is valid under a schema. Exit status 1 when it was cut off."""
     from constrain.cli.generate import run
 
     text = sys.stdin.read() if prompt == "-" else prompt
-    raise typer.Exit(run(model, schema, text, max_new_tokens, temperature, seed, raw, device))
+    options = _schema_options(whitespace, property_order, escapes, closed_objects)
+    raise typer.Exit(run(model, schema, text, max_new_tokens, temperature, seed, raw, device, options))
 
 
 @app.command()
@@ -83,11 +113,16 @@ def check(
     narrowings: Annotated[
         bool, typer.Option("--narrowings", help="List the spellings of valid values that are never written.")
     ] = False,
+    whitespace: _Whitespace = "bounded",
+    property_order: _PropertyOrder = "any",
+    escapes: _Escapes = "any",
+    closed_objects: _ClosedObjects = False,
 ) -> None:
     """Say whether schemas are enforced exactly, and what is not supported where. Exit status 1 when one is not."""
     from constrain.cli.check import run
 
-    raise typer.Exit(run(schemas, as_json, narrowings))
+    options = _schema_options(whitespace, property_order, escapes, closed_objects)
+    raise typer.Exit(run(schemas, as_json, narrowings, options))
 
 
 app.command()(coverage)

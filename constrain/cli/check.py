@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rich.text import Text
@@ -28,12 +29,18 @@ _VERDICTS = [
 ]
 
 
-def run(paths: Iterable[Path], as_json: bool, show_narrowings: bool) -> int:
-    """Print a verdict for every file. Returns 0 when all are enforced exactly, else 1."""
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+
+
+def run(paths: Iterable[Path], as_json: bool, show_narrowings: bool, options: Mapping[str, Any] = _NO_OPTIONS) -> int:
+    """Print a verdict for every file; `options` are those of `constrain.json_schema`.
+
+    Returns 0 when all are enforced exactly, else 1.
+    """
     console = results()
     status = 0
     for path in paths:
-        report = {"file": str(path), **inspect(path)}
+        report = {"file": str(path), **inspect(path, options)}
         status |= report["verdict"] != "exact"
         if as_json:
             print(json.dumps(report, ensure_ascii=False))
@@ -51,7 +58,7 @@ def run(paths: Iterable[Path], as_json: bool, show_narrowings: bool) -> int:
     return status
 
 
-def inspect(path: Path) -> dict[str, Any]:
+def inspect(path: Path, options: Mapping[str, Any] = _NO_OPTIONS) -> dict[str, Any]:
     """The verdict on one file, and lists of places (pointer, keyword, reason).
 
     Returns:
@@ -68,22 +75,22 @@ def inspect(path: Path) -> dict[str, Any]:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return _report("unreadable", [_place("", "", f"cannot be read as JSON: {reason}")])
     try:
-        grammar = constrain.json_schema(schema)
+        grammar = constrain.json_schema(schema, **options)
         grammar.compile(_byte_vocabulary())
     except ConstrainError as error:
         verdict = next(name for kind, name in _VERDICTS if isinstance(error, kind))
-        return _report(verdict, _problems(error, schema))
+        return _report(verdict, _problems(error, schema, options))
     return _report("exact", [], _places(grammar.unenforced), _places(grammar.narrowings))
 
 
-def _problems(error: ConstrainError, schema: Any) -> list[dict[str, str]]:
+def _problems(error: ConstrainError, schema: Any, options: Mapping[str, Any]) -> list[dict[str, str]]:
     """All that is unsupported, not only the first, where the rest of the schema compiles without it."""
     import constrain
 
     problems = []
     if isinstance(error, UnsupportedSchemaError):
         with contextlib.suppress(ConstrainError):
-            problems = _places(constrain.json_schema(schema, on_unsupported="warn").unenforced)
+            problems = _places(constrain.json_schema(schema, on_unsupported="warn", **options).unenforced)
     first = _places([error])[0]
     if all((first["pointer"], first["keyword"]) != (p["pointer"], p["keyword"]) for p in problems):
         problems.insert(0, first)

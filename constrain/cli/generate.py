@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from constrain.cli import models
@@ -21,15 +23,21 @@ def run(
     seed: int,
     raw: bool,
     device: str,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> int:
-    """Print the value. Returns 0 when it is complete, 1 when it was cut off."""
+    """Print the value; `options` are those of `constrain.json_schema`.
+
+    Returns 0 when it is complete, 1 when it was cut off.
+    """
     import constrain
 
     try:
         schema = json.loads(schema_path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InvalidSchemaError("", "", f"{schema_path} is not JSON: {error}") from None
-    grammar = constrain.json_schema(schema)  # before the model is loaded: an error here should not take a minute
+    grammar = constrain.json_schema(
+        schema, **options
+    )  # before the model is loaded: an error here should not take a minute
     model, tokenizer = models.load(model_name, device)
     with progress("compiling the schema"):
         compiled = grammar.compile(

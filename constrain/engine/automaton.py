@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.budget import Budget
 from constrain.engine.distance import Measure, distance
+from constrain.engine.escapes import intersection, long_escapes
+from constrain.engine.scanners import PYTHON_WORDS
 from constrain.engine.shapes import ObjectBranch, Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
+from constrain.engine.text_style import TextStyle
 from constrain.engine.uniqueness import Uniqueness
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import NormalForm
@@ -32,9 +35,25 @@ from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
-from constrain.kernels.step import FULL, MISS, Q_LOOP, Q_LOOP_ROW, RAW, STATE_WIDTH, VALUE
+from constrain.kernels.step import (
+    BOUNDED_BLANKS,
+    FULL,
+    MISS,
+    NO_BLANKS,
+    Q_LOOP,
+    Q_LOOP_ROW,
+    RAW,
+    SPACED,
+    STATE_WIDTH,
+    VALUE,
+)
 from constrain.kernels.text_walk import NO_ROW
 
+if TYPE_CHECKING:
+    from constrain.engine.around import Around
+
+_DEFAULT_STYLE = TextStyle()
+_WHITESPACE = {"none": NO_BLANKS, "bounded": BOUNDED_BLANKS, "spaced": SPACED}
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
 
@@ -49,9 +68,13 @@ class Automaton:
         inhabitation: Inhabitation,
         *,
         raw: Language | None = None,
-        whitespace: bool = True,
+        around: Around | None = None,
+        python_words: bool = False,
+        style: TextStyle = _DEFAULT_STYLE,
         row_bytes: int = 64 << 20,
     ) -> None:
+        """`raw` is a language in place of JSON, `around` what stands around JSON values; `python_words` says that
+        these have None, True and False for null, true and false."""
         self.terminals = terminals
         self.store = Store()
         self.C = self.store.array
@@ -59,7 +82,8 @@ class Automaton:
         for field, kernel in entries().items():
             self.C[field] = kernel.address
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
-        self.C[m.WHITESPACE] = int(whitespace)
+        self.C[m.WHITESPACE] = _WHITESPACE[style.whitespace]
+        self.C[m.PLAIN_ESCAPES] = _plain_escapes(terminals) if style.escapes == "plain" else 0
         terminals.bind_fixed(self.store)
         rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words)
         weakref.finalize(self, terminals.rows.give_back, rows)
@@ -69,8 +93,15 @@ class Automaton:
         self._budget: Budget | None = None
         self.start_mode = VALUE if raw is None else RAW
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
-        if raw is None:
-            self.start = new_position(self.address, root, VALUE, 0, 0, 0)
+        self.C[m.ARGUMENT_DEPTH] = -1
+        self.around = around
+        if around is not None:
+            if python_words:
+                self.shapes.scanners.words = PYTHON_WORDS
+            self.start = around.begin(self, python_words=python_words)
+        elif raw is None:
+            begun = int(style.whitespace == "spaced")  # no blank comes before the value
+            self.start = new_position(self.address, root, VALUE, 0, begun, 0)
         else:
             self.start = new_position(self.address, root, RAW, self.shapes.scanners.raw_start(raw), 0, 0)
 
@@ -150,8 +181,10 @@ class Automaton:
         """Whether the document is complete at a position."""
         return position < TRACKED and bool(position_may_end(self.address, position))
 
-    def distance(self, position: int, measure: Measure | None = None) -> int:
+    def distance(self, position: int, measure: Measure | None = None, *, stretched: bool = True) -> int:
         """Bytes of a short completion from a position that is not complete; `measure` as for the function."""
+        if stretched and self.around is not None and self.around.mode(position) != RAW:
+            return int(self.around.distance(position))
         if not self.shapes.tracks and not self.shapes.demands_several:
             return distance(self, position, measure)
         return self._layer.distance(position)
@@ -217,6 +250,9 @@ class Automaton:
             value = shapes.view(a, b)
         elif kind == intern.M_TABLE:
             value = self.terminals.table(store, a, b)
+        elif kind in (intern.M_CALL, intern.M_RETURN, intern.M_AFTER, intern.M_MARKED, intern.M_COLLECTED):
+            assert self.around is not None
+            value = self.around.supply(kind, a, b)
         elif kind == intern.M_LIMITED:
             value = max(0, self.terminals.limited_loop_row(store, a, b) + 1)
         else:
@@ -302,5 +338,12 @@ class Automaton:
             if first <= 0xDBFF and last >= 0xD800:
                 highest = (max(first, 0xD800) & 1023, min(last, 0xDBFF) & 1023)
                 ranges.append((0x10000 + (highest[0] << 10), 0x10000 + (highest[1] << 10) + 1023))
+        if self.C[m.PLAIN_ESCAPES]:
+            ranges = intersection(ranges, long_escapes(int(self.C[m.PLAIN_ESCAPES])))
         found = self.shapes.scanners.successors(state, ranges)
         return self.store.append(m.WORDS, [len(found), *found]) if found else 0
+
+
+def _plain_escapes(terminals: Terminals) -> int:
+    """What the context says of plain escapes over a vocabulary."""
+    return 1 | sum(1 << lead for lead in range(1, 5) if 0xF0 + lead not in terminals.single_bytes)

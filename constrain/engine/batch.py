@@ -91,7 +91,7 @@ def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list
         ids = tokens.tolist()
         plain, positions, addresses, rest = [], [], [], []
         for i, m in enumerate(matchers):
-            if m._terminated or ids[i] in m._eos or not 0 <= ids[i] < m._size:
+            if m._terminated or ids[i] in m._eos or ids[i] in m._stops or not 0 <= ids[i] < m._size:
                 rest.append(i)
                 continue
             automaton = m._automaton

@@ -12,7 +12,6 @@ from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.normal import NormalForm
-from constrain.kernels import memory as m
 from constrain.kernels.step import X_BACKSLASH, X_NONE
 
 if TYPE_CHECKING:
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 _STRUCTURE = b'{}[]:,"\\-.0123456789abcdefulnrst'
 """Bytes that JSON needs as tokens of their own: with them, every value has a spelling."""
+
+_TEXT = frozenset((*range(0x20, 0xC0), *range(0xC2, 0xF1)))
+"""Bytes of the characters of planes 0 to 3 where they stand for themselves in a JSON string."""
 
 _terminals: weakref.WeakKeyDictionary[Vocabulary, Terminals] = weakref.WeakKeyDictionary()
 _terminals_lock = threading.Lock()
@@ -50,16 +52,20 @@ def _prepare(terminals: Terminals) -> None:
         terminals.limited_row(store, 0, limit)
 
 
-def _check_completeness(grammar: Grammar, terminals: Terminals) -> None:
+def _check_completeness(grammar: Grammar, vocabulary: Vocabulary, terminals: Terminals) -> None:
     """Refuse a vocabulary under which some text could be begun and never be finished."""
-    if not terminals.fixed[m.EOS].size:
+    if not vocabulary.eos_token_ids:
         raise VocabularyError("end of sequence", "no end-of-sequence id is known; pass eos_token_ids")
     if grammar._pattern is None:
         missing = bytes(b for b in _STRUCTURE if b not in terminals.single_bytes)
         if missing:
             raise VocabularyError("completeness", f"no token is just one of {missing.decode()!r}, which JSON needs")
+        if grammar._style.escapes == "plain" and (lacking := _TEXT - terminals.single_bytes):
+            reason = f"no token is just the byte 0x{min(lacking):02X}, without which some characters need escapes"
+            raise VocabularyError("completeness", f'{reason}; use escapes="any"')
 
 
+_MAX_LISTS = 1_000  # lists of written values in a normal form that is kept
 _SHORT_LIMITS = 33  # numbers of code points left for which the rows of free text are made ahead
 
 
@@ -69,6 +75,8 @@ class CompiledGrammar:
     Attributes:
         grammar: the grammar.
         vocabulary: the vocabulary.
+        end_token_ids: the ids that end a sequence where its text is complete.
+        stop_token_ids: the ids of tokens that are part of the text and complete it.
         cache_bytes: bound on the memory of what was computed so far. It is checked between steps, so one step may
             exceed it for a moment.
     """
@@ -77,13 +85,23 @@ class CompiledGrammar:
         self.grammar = grammar
         self.vocabulary = vocabulary
         self.cache_bytes = cache_bytes
+        self.end_token_ids: tuple[int, ...] = vocabulary.eos_token_ids
+        self.stop_token_ids: frozenset[int] = frozenset()
         self._lock = threading.RLock()
-        self._forms, self._inhabitation = grammar._normal_form()
-        self._terminals = terminals_of(vocabulary)
-        _check_completeness(grammar, self._terminals)
-        if self._terminals.spelling != self._inhabitation.spelling:
-            self._inhabitation = Inhabitation(self._forms, self._terminals.spelling)
+        self._terminals = terminals_of(self._tables_of(vocabulary))
+        _check_completeness(grammar, vocabulary, self._terminals)
+        self._forms, self._inhabitation = self._new_forms()
         self._automaton = self._new_automaton()
+
+    def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
+        """The vocabulary whose tokens the automaton reads."""
+        return vocabulary
+
+    def _new_forms(self) -> tuple[NormalForm, Inhabitation]:
+        forms, inhabitation = self.grammar._normal_form()
+        if self._terminals.spelling != inhabitation.spelling:
+            inhabitation = Inhabitation(forms, self._terminals.spelling, inhabitation.gap)
+        return forms, inhabitation
 
     def _new_automaton(self) -> Automaton:
         return Automaton(
@@ -91,7 +109,7 @@ class CompiledGrammar:
             self._forms,
             self._inhabitation,
             raw=self.grammar._language(),
-            whitespace=self.grammar._whitespace,
+            style=self.grammar._style,
             row_bytes=self.cache_bytes // 4,
         )
 
@@ -114,6 +132,8 @@ class CompiledGrammar:
     def clear_cache(self) -> None:
         """Drop everything that can be computed again. Matchers stay valid and resume where they are."""
         with self._lock:
+            if self._forms.lists > _MAX_LISTS:  # it grows with the values that were written
+                self._forms, self._inhabitation = self._new_forms()
             self._automaton = self._new_automaton()
 
     def _trim(self) -> None:

@@ -11,6 +11,7 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from constrain.engine.escapes import Ends, escape_ends
 from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.json_schema.demands import Room, cheapest
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
@@ -56,8 +57,14 @@ class Measure:
         self._shapes = automaton.shapes
         inhabitation = automaton.shapes.inhabitation
         self._shortest = inhabitation.shortest
-        self._spelling = inhabitation.spelling
+        self._spelling, self._gap = inhabitation.spelling, inhabitation.gap
+        self._comma = 1 + self._gap
         self._rests: dict[int, list[float]] = {}
+        self._plain = int(automaton.C[m.PLAIN_ESCAPES])
+
+    def _escape_ends(self, x: int) -> Ends:
+        """How the escape that register x holds can end; empty where it holds none."""
+        return escape_ends(x, self._plain)
 
     def rest(self, number: int) -> list[float]:
         """Bytes from after the value of a frame's slot to the end, for each variable of the slot's set."""
@@ -79,6 +86,8 @@ class Measure:
         shape, _ = self._shapes.sets[owner]
         out = [math.inf] * len(self._shapes.vsets[vset])
         if shape.kind == s.ROOT_KIND:
+            if frame.count and self._a.around is not None:
+                return self._a.around.rests(frame.count, len(out))
             return [0.0] * len(out)
         for variable, i in ways:
             out[variable] = min(out[variable], self.finish(frame, shape, shape.branches[i], None, after_value=True))
@@ -94,17 +103,17 @@ class Measure:
         """
         above = self.rest(frame.parent)[branch.variable]
         if isinstance(branch, ArrayBranch):
-            if branch.items is not None:
-                rest = branch.items.finish(branch.state, frame.count, self._shortest)
-                return rest - (0 if after_value or not rest else 1) + 1 + above
-            parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
             if branch.repeats:  # other alternatives are nearer: this one may not end yet
                 above += _NOT_YET
+            if branch.items is not None:
+                rest = branch.items.finish(branch.state, frame.count, self._shortest, self._gap)
+                return rest - (0 if after_value or not rest else self._comma) + 1 + above
+            parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
         else:
             total = self._missing(frame, shape, branch, key)
-            return total - (0 if after_value or not total else 1) + 1 + above
+            return total - (0 if after_value or not total else self._comma) + 1 + above
         commas = len(parts) if after_value else max(0, len(parts) - 1)
-        return sum(parts) + commas + 1 + above
+        return sum(parts) + commas * self._comma + 1 + above
 
     @staticmethod
     def _item(branch: ArrayBranch, position: int) -> Variable:
@@ -120,7 +129,8 @@ class Measure:
         unseen = [i for i in range(len(shape.names)) if i != key and not frame.has_seen(shape, i)]
         required = [i for i in unseen if branch.required >> i & 1]
         bare = not branch.clauses and a.minimum - count <= len(required)  # nothing but what is required matters
-        wanted = required if bare else [i for i in unseen if branch.allowed >> i & 1]
+        to_come, free = self._shapes.to_come(shape, branch)
+        wanted = required if bare else [i for i in unseen if to_come >> i & 1]
         declared = {shape.names[i]: part for i in wanted if (part := branch.values[i]) is not None}
         names: dict[frozenset[int], list[int]] = {}
 
@@ -132,11 +142,11 @@ class Measure:
 
         room = Room(
             declared,
-            {} if bare else branch.free,
+            {} if bare else free,
             [shape.names[i] for i in required],
             a.minimum - count,
             None if a.maximum is None else a.maximum - count,
-            lambda part: self._value_bytes(shape, part),
+            lambda part: self._gap + self._value_bytes(shape, part),
             lambda name: key_bytes(name, self._spelling),
             free_cost,
         )
@@ -160,7 +170,7 @@ class Measure:
 
     def _value_bytes(self, shape: Shape, value: Variable) -> float:
         """Bytes of a colon and a value; none for the strings of an array, which are read as names are."""
-        return 0 if shape.kind == s.UNIQUE_KIND else 1 + self._shortest(value)
+        return 0 if shape.kind == s.UNIQUE_KIND else self._comma + self._shortest(value)
 
     def _taken(self, frame: _Frame, shape: Shape) -> list[bytes]:
         """Names that a new free member cannot have: the declared ones, and the free ones in use."""
@@ -180,7 +190,7 @@ class Measure:
             return min(
                 (
                     cost + self.string(stack, to, s.X_NONE, n + 1 if counted else 0)
-                    for cost, ranges in _escape_ends(x)
+                    for cost, ranges in self._escape_ends(x)
                     for to in scanners.successors(q, ranges)
                 ),
                 default=math.inf,
@@ -200,7 +210,7 @@ class Measure:
         low, high, depth = q & _20, q >> 20 & _20, q >> 40
         best = math.inf
         for text, variables in self._shapes.scanners.literals[first][low:high]:
-            cost = _spell(text, depth, x, self._spelling) + 1
+            cost = _spell(text, depth, self._escape_ends(x), self._spelling) + 1
             best = min(best, cost + min(r for v, r in enumerate(rest) if variables >> v & 1))
         return best
 
@@ -267,7 +277,7 @@ class Measure:
                 if not branch.allowed >> name & 1 or frame.has_seen(shape, name):
                     continue
                 if self._fits(frame, shape, branch, name):
-                    cost = _spell(shape.names[name].encode(), depth, x, self._spelling) + 1
+                    cost = _spell(shape.names[name].encode(), depth, self._escape_ends(x), self._spelling) + 1
                     best = min(best, cost + self._after_name(frame, shape, branch, name + 1, name))
             if n >> 60 and branch.free and self._fits(frame, shape, branch, b""):
                 best = min(best, self._free_key(frame, shape, branch, x, n))
@@ -293,7 +303,7 @@ class Measure:
             return self._classed_key(frame, shape, branch, x, state, prefix)
         begun = scanners.free_text_distance[state - scanners.free_text_start]
         if x != s.X_NONE:
-            begun, prefix = min(cost for cost, _ in _escape_ends(x)), prefix + b"\0"
+            begun, prefix = min(cost for cost, _ in self._escape_ends(x)), prefix + b"\0"
         elif begun:
             prefix += b"\0" * begun
         added = free_names(self._taken(frame, shape), 1, self._spelling, prefix)[0]
@@ -310,7 +320,7 @@ class Measure:
             # A character with which a name in use goes on is told apart from the others.
             nexts = {t[len(prefix) :].decode()[0] for t in used if len(t) > len(prefix) and t.startswith(prefix)}
             starts = []
-            for cost, ranges in _escape_ends(x):
+            for cost, ranges in self._escape_ends(x):
                 rest_of = ranges
                 for point in map(ord, nexts):
                     if any(a <= point <= b for a, b in ranges):
@@ -345,37 +355,16 @@ class Measure:
         return self._after_name(frame, shape, branch, which, name)
 
 
-def _escape_ends(x: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """How an escape can end: the bytes it still takes, and the ranges of code points it then has spelled."""
-    kind, high, digits, value = x & 15, x >> 8 & 1023, x >> 20 & 7, x >> 24 & 0xFFFF
-    if kind == s.X_BACKSLASH:
-        simple = [(c, c) for c in (0x22, 0x5C, 0x2F, 8, 9, 10, 12, 13)]
-        return [(1, simple), (5, [(0, 0xFFFF)]), (11, [(0x10000, 0x10FFFF)])]
-    left = 4 - digits
-    first, last = value << 4 * left, (value << 4 * left) + (1 << 4 * left) - 1
-    if kind == s.X_HEX:
-        out = [(left, [(first, last)])]
-        if first <= 0xDBFF and last >= 0xD800:
-            a, b = max(first, 0xD800) & 1023, min(last, 0xDBFF) & 1023
-            out.append((left + 6, [(0x10000 + (a << 10), 0x10000 + (b << 10) + 1023)]))
-        return out
-    base = 0x10000 + (high << 10)
-    if kind == s.X_LOW:
-        a, b = (max(first, 0xDC00) & 1023, min(last, 0xDFFF) & 1023) if digits else (0, 1023)
-        return [(left, [(base + a, base + b)])]
-    return [(6 if kind == s.X_HIGH else 5, [(base, base + 1023)])]
-
-
-def _spell(text: bytes, depth: int, x: int, spelling: Spelling) -> float:
-    """Bytes that spell the rest of a text after `depth` bytes of it, from inside an escape where x says so."""
+def _spell(text: bytes, depth: int, ends_of: Ends, spelling: Spelling) -> float:
+    """Bytes that spell the rest of a text after `depth` bytes of it, inside an escape that can end so, if any."""
     rest = text[depth:]
     cost = 0
-    if x != s.X_NONE:
+    if ends_of:
         size = 1
         while size < len(rest) and rest[size] & 0xC0 == 0x80:
             size += 1
         point = ord(rest[:size].decode()) if rest else -1
-        ends = [c for c, ranges in _escape_ends(x) if any(a <= point <= b for a, b in ranges)]
+        ends = [c for c, ranges in ends_of if any(a <= point <= b for a, b in ranges)]
         if not ends:
             return math.inf
         cost, rest = min(ends), rest[size:]
@@ -389,11 +378,13 @@ def distance(automaton: Automaton, position: int, measure: Measure | None = None
     """
     at = position * POS_WIDTH
     stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
+    x &= (1 << s.MARK_SHIFT) - 1
     measure = measure or Measure(automaton)
+    gap = automaton.shapes.inhabitation.gap
     if mode == s.VALUE:
-        cost = measure.value(stack)
+        cost = max(0, gap - x) + measure.value(stack)
     elif mode == s.COLON:
-        cost = 1 + measure.value(stack)
+        cost = 1 + gap + measure.value(stack)
     elif mode == s.STRING:
         cost = measure.string(stack, q, x, n)
     elif mode in (s.ATOM, s.RAW):
@@ -406,6 +397,8 @@ def distance(automaton: Automaton, position: int, measure: Measure | None = None
         cost = 0
     else:
         cost = measure.container(stack, mode)
+        if mode == s.OBJECT_NEXT:
+            cost += max(0, gap - x)
     return int(cost)
 
 
@@ -414,7 +407,7 @@ def next_name_bytes(automaton: Automaton, position: int) -> list[int]:
     at = position * POS_WIDTH
     stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
     low, high, depth = q & _20, q >> 20 & _20, q >> 40
-    if x != s.X_NONE:
+    if x & ((1 << s.MARK_SHIFT) - 1) != s.X_NONE:
         return []
     if mode == s.LITERAL:
         names = [text for text, _ in automaton.shapes.scanners.literals[n][low:high]]

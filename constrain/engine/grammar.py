@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from constrain.engine.text_style import Escapes, PropertyOrder, TextStyle, Whitespace
 from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
 from constrain.grammars.json_schema.enforceable import check_enforceable
 from constrain.grammars.json_schema.inhabit import Inhabitation
@@ -37,34 +38,38 @@ class Grammar:
     """A set of texts. Immutable, hashable and picklable; made by `json_schema` or `regex`.
 
     Attributes:
-        unenforced: keywords that were left out (`on_unsupported="warn"`) and formats that no specification defines.
         fingerprint: hexadecimal digest of all that decides which texts are accepted.
     """
 
-    def __init__(self, document: SchemaDocument, *, whitespace: bool, pattern: str | None = None) -> None:
+    def __init__(self, document: SchemaDocument, style: TextStyle, *, pattern: str | None = None) -> None:
         self._document = document
-        self._whitespace = whitespace
+        self._style = style
         self._pattern = pattern
-        self.unenforced: tuple[Unenforced, ...] = tuple(document.unenforced)
+        self._unenforced = tuple(document.unenforced)
         content = [dataclasses.replace(s, pointer="") for s in document.subschemas]
-        described = repr((document.root, content, whitespace, pattern))
+        described = repr((document.root, content, style, pattern))
         self.fingerprint: str = hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
         self._prepared: list[tuple[NormalForm, Inhabitation]] = []
         self._has_repeated = False
         if pattern is None:
             forms = NormalForm(document)
-            inhabitation = Inhabitation(forms)
+            inhabitation = self._new_inhabitation(forms)
             check_enforceable(document, forms)
             self._has_repeated = forms.has_repeated
             inhabitation.require(forms.root)
             self._prepared.append((forms, inhabitation))
 
     @property
+    def unenforced(self) -> tuple[Unenforced, ...]:
+        """Keywords that were left out (`on_unsupported="warn"`), and formats that no specification defines."""
+        return self._unenforced
+
+    @property
     def narrowings(self) -> tuple[Narrowing, ...]:
         """Spellings that are never written, by place."""
         from constrain.engine.narrowings import narrowings
 
-        return () if self._pattern is not None else narrowings(self._document, self._whitespace)
+        return () if self._pattern is not None else narrowings(self._document, self._style, self._has_repeated)
 
     def compile(self, vocabulary: Vocabulary, *, cache_bytes: int = DEFAULT_CACHE_BYTES) -> CompiledGrammar:
         """Bind the grammar to a vocabulary.
@@ -83,7 +88,10 @@ class Grammar:
         except IndexError:
             forms = NormalForm(self._document)
             forms.has_repeated = self._has_repeated
-            return forms, Inhabitation(forms)
+            return forms, self._new_inhabitation(forms)
+
+    def _new_inhabitation(self, forms: NormalForm) -> Inhabitation:
+        return Inhabitation(forms, gap=int(self._style.whitespace == "spaced"))
 
     def _language(self) -> Language | None:
         return None if self._pattern is None else full_language(self._pattern)
@@ -95,21 +103,22 @@ class Grammar:
         return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._document, self._whitespace, self._pattern)
+        return _restore, (self._document, self._style, self._pattern)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.fingerprint[:12]}>"
 
 
-def _restore(document: SchemaDocument, whitespace: bool, pattern: str | None) -> Grammar:
-    return Grammar(document, whitespace=whitespace, pattern=pattern)
+def _restore(document: SchemaDocument, style: TextStyle, pattern: str | None) -> Grammar:
+    return Grammar(document, style, pattern=pattern)
 
 
 def json_schema(
     schema: object,
     *,
-    whitespace: Literal["bounded", "none"] = "bounded",
-    property_order: Literal["any"] = "any",
+    whitespace: Whitespace = "bounded",
+    property_order: PropertyOrder = "any",
+    escapes: Escapes = "any",
     closed_objects: bool = False,
     on_unsupported: Literal["error", "warn"] = "error",
     resources: Mapping[str, object] | None = None,
@@ -119,8 +128,17 @@ def json_schema(
     Args:
         schema: a dict or boolean, JSON text (str or bytes), or a Pydantic model class.
         whitespace: "bounded" allows, wherever JSON does, nothing, one blank, or a line break with an indentation of at
-            most eight characters per level; "none" allows none.
-        property_order: members may come in any order.
+            most eight characters per level; "spaced" is what `json.dumps` writes by default, one blank after each comma
+            and colon between members, items and values, and none elsewhere; "none" allows none.
+        property_order: "any" takes the members of an object in any order; "declared" in the order in which the schema
+            declares them, those that it does not declare, in any order, after them. Names are declared by `properties`
+            of all subschemas that describe the object, read as they are written: `allOf`, `anyOf`, `$ref` and the like
+            at their places, each name where it first comes up, `if` and `not` last; and by the objects that `enum` and
+            `const` give as a whole.
+        escapes: "any" takes every spelling of a character in a string or name; "plain" the one of `json.dumps` with
+            `ensure_ascii=False`: characters stand for themselves, and only quotes, backslashes and control characters
+            are escaped, in the shortest way and in lower case, and characters that the vocabulary has no bytes for. So
+            a model cannot drift into needless escapes, such as `"curr\\u0065nt"`.
         closed_objects: read an absent `additionalProperties` as false.
         on_unsupported: "error" raises where a keyword cannot be enforced exactly; "warn" leaves it out and lists it in
             the grammar's `unenforced`.
@@ -133,10 +151,7 @@ def json_schema(
         UnsatisfiableSchemaError: no value is valid.
         ResourceLimitError: a limit was reached.
     """
-    if whitespace not in ("bounded", "none"):
-        raise ValueError(f'whitespace must be "bounded" or "none", not {whitespace!r}')
-    if property_order != "any":
-        raise ValueError(f'property_order must be "any", not {property_order!r}')
+    style = TextStyle(whitespace, property_order, escapes)
     if on_unsupported not in ("error", "warn"):
         raise ValueError(f'on_unsupported must be "error" or "warn", not {on_unsupported!r}')
     left_out = NOT_YET
@@ -147,9 +162,10 @@ def json_schema(
             closed_objects=closed_objects,
             not_yet=left_out,
             resources=resources,
+            declared_order=property_order == "declared",
         )
         try:
-            return Grammar(document, whitespace=whitespace == "bounded")
+            return Grammar(document, style)
         except UnsupportedSchemaError as error:
             # What only lowering can tell is left out everywhere, by loading once more without it.
             if on_unsupported == "error" or not error.keyword or error.keyword in left_out:
@@ -176,4 +192,4 @@ def regex(pattern: str) -> Grammar:
         from constrain.grammars.errors import UnsatisfiableSchemaError
 
         raise UnsatisfiableSchemaError("", "pattern", f"no text matches {pattern!r}")
-    return Grammar(SchemaDocument([Subschema(pointer="")], 0), whitespace=False, pattern=pattern)
+    return Grammar(SchemaDocument([Subschema(pointer="")], 0), TextStyle("none"), pattern=pattern)

@@ -36,6 +36,7 @@ class Matcher:
         "_lock",
         "_positions",
         "_size",
+        "_stops",
         "_terminated",
         "_words",
     )
@@ -47,7 +48,8 @@ class Matcher:
         self._positions: list[int] = [self._automaton.start]
         self._accepted: list[int | bytes] = []
         self._terminated = False
-        self._eos = compiled.vocabulary.eos_token_ids
+        self._eos = compiled.end_token_ids
+        self._stops = compiled.stop_token_ids
         self._size = compiled.vocabulary.size
         self._words = compiled.bitmask_words
 
@@ -87,6 +89,8 @@ class Matcher:
                     return False
             self._positions.append(to)
             self._accepted.append(token_id)
+            if token_id in self._stops:
+                self._terminated = self._automaton.may_end(to)
             return True
 
     def accept_bytes(self, data: bytes) -> bool:
@@ -125,7 +129,7 @@ class Matcher:
         other = Matcher.__new__(Matcher)
         other._compiled, other._lock, other._automaton = self._compiled, self._lock, self._automaton
         other._positions, other._accepted = self._positions.copy(), self._accepted.copy()
-        other._terminated, other._eos = self._terminated, self._eos
+        other._terminated, other._eos, other._stops = self._terminated, self._eos, self._stops
         other._size, other._words = self._size, self._words
         return other
 

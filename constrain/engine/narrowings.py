@@ -6,31 +6,45 @@ from fractions import Fraction
 
 from constrain.engine.automaton import DIGIT_LIMIT
 from constrain.engine.grammar import Narrowing
+from constrain.engine.text_style import TextStyle
 from constrain.grammars.formats import NARROWINGS
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import SchemaDocument
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.number import spelling_narrowings
 
+_WHITESPACE = {
+    "bounded": "a run of whitespace is one blank, or a line break and at most eight blanks or tabs per level",
+    "spaced": "one blank after each comma and colon between members, items and values, no other whitespace",
+    "none": "no whitespace",
+}
 
-def narrowings(document: SchemaDocument, whitespace: bool) -> tuple[Narrowing, ...]:
-    """All narrowings of a schema's grammar; those without a keyword hold everywhere."""
-    allowed = (
-        "a run of whitespace is one blank, or a line break and at most eight blanks or tabs per level"
-        if whitespace
-        else "no whitespace"
-    )
+
+def narrowings(document: SchemaDocument, style: TextStyle, has_repeated: bool) -> tuple[Narrowing, ...]:
+    """All narrowings of a schema's grammar; those without a keyword hold everywhere.
+
+    `has_repeated` tells whether two items of some array may have to be equal.
+    """
     out = [
-        Narrowing("", "", f"{allowed}; nothing follows the value"),
+        Narrowing("", "", f"{_WHITESPACE[style.whitespace]}; nothing follows the value"),
         Narrowing("", "", f"a number has at most {DIGIT_LIMIT} characters, give or take its end"),
         Narrowing("", "", "escapes never spell a surrogate on its own"),
         Narrowing("", "", "no member name is written twice in one object"),
     ]
+    if style.escapes == "plain":
+        reason = "only quotes, backslashes and control characters are escaped, each in its shortest way, in lower case"
+        out.append(Narrowing("", "", reason))
+    if style.property_order == "declared":
+        reason = "members come in the order in which the schema declares them, others after them"
+        out.append(Narrowing("", "properties", reason))
     forms = NormalForm(document)
     for index, subschema in enumerate(document.subschemas):
         if any(_holds_number(v) for v in subschema.values or () if isinstance(v, list | dict)):
             reason = "numbers inside an array or object that is given as a whole are written as plain decimals"
             out.append(Narrowing(subschema.pointer, "enum", reason))
+        if subschema.unique_items and has_repeated:
+            reason = "an item that must equal an earlier one, for want of other places, is written with plain decimals"
+            out.append(Narrowing(subschema.pointer, "uniqueItems", reason))
         if subschema.format is not None:
             out += [Narrowing(subschema.pointer, "format", r) for r in NARROWINGS.get(subschema.format, ())]
         if subschema.types & ir.NUMBER:

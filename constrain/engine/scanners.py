@@ -16,7 +16,7 @@ from constrain.engine.store import Store
 from constrain.grammars.json_schema.keys import KeyClass
 from constrain.grammars.json_schema.normal import AtomAlternatives, StringAlternative
 from constrain.grammars.json_schema.texts import texts_of
-from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, TextLanguage
+from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, Role, TextLanguage
 from constrain.grammars.languages.extent import has_many, shortest_text
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.text import FREE_TEXT
@@ -24,7 +24,11 @@ from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     BOUNDARY,
+    CALL,
+    COLLECT,
+    COLLECTED,
     COUNTED,
+    DIFFER,
     HAS_NEXT,
     LITERAL_BIT,
     LITERALS_WIDTH,
@@ -36,6 +40,13 @@ from constrain.kernels.step import (
 )
 
 _UNBOUNDED = 1 << 60
+_ROLE_FLAGS = {
+    Role.PLAIN: 0,
+    Role.CALL: CALL,
+    Role.COLLECT: COLLECT,
+    Role.DIFFER: COLLECT | DIFFER,
+    Role.COLLECTED: COLLECTED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,7 @@ class _Word(Language):
 
 
 _NULL, _TRUE, _FALSE = _Word(b"null"), _Word(b"true"), _Word(b"false")
+PYTHON_WORDS = _Word(b"None"), _Word(b"True"), _Word(b"False")
 
 
 class Scanners:
@@ -87,6 +99,7 @@ class Scanners:
     """
 
     def __init__(self, store: Store, outcome: Callable[[int], int]) -> None:
+        self.words = _NULL, _TRUE, _FALSE
         self._store = store
         self._outcome = outcome
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -328,7 +341,9 @@ class Scanners:
         count = 0
         for language, state, entries in parts:
             accepts = language.accepting(state)
-            lengths = self._length_set(language.lengths(state)) if counted else -1
+            # Where no bound asks for them, lengths need not be at hand.
+            bounded = any(e.low > 0 or e.high < _UNBOUNDED for e in entries)
+            lengths = self._length_set(language.lengths(state)) if bounded else -1
             for e in entries:
                 records += [int(accepts), e.low, e.high, lengths, self._outcome(1 << e.variable)]
                 count += 1
@@ -410,9 +425,10 @@ class Scanners:
         users: dict[Language, list[int]] = {}
         for variable, a in alternatives:
             languages: list[Language] = [number_language(c) for c in a.numbers]
-            languages += [_TRUE if b else _FALSE for b in a.booleans]
+            null, true, false = self.words
+            languages += [true if b else false for b in a.booleans]
             if a.null:
-                languages.append(_NULL)
+                languages.append(null)
             for language in languages:
                 if language.start:
                     users.setdefault(language, []).append(variable)
@@ -421,7 +437,11 @@ class Scanners:
 
     def raw_start(self, language: Language) -> int:
         """The first state of a language at the top, outside JSON."""
-        return self._atom_state([(language, language.start, (0,))])
+        return self.raw_state(language, language.start)
+
+    def raw_state(self, language: Language, state: int) -> int:
+        """The number of a state of a language outside JSON."""
+        return self._atom_state([(language, state, (0,))])
 
     def _atom_state(self, parts: list[AtomPart]) -> int:
         key = ("atom", tuple(parts))
@@ -432,8 +452,10 @@ class Scanners:
                 if language.accepting(state):
                     for v in variables:
                         bits |= 1 << v
-            shortest = min(language.shortest(state) for language, state, _ in parts)
-            found = self._numbers[key] = self._add_state(0, self._outcome(bits) if bits else 0, shortest=shortest)
+            flags = _ROLE_FLAGS[parts[0][0].role(parts[0][1])]
+            # Only numbers are brought to their end by what is shortest.
+            shortest = min(0 if language.around_values else language.shortest(state) for language, state, _ in parts)
+            found = self._numbers[key] = self._add_state(flags, self._outcome(bits) if bits else 0, shortest=shortest)
             self._atoms[found] = tuple(parts)
         return found
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from constrain.engine.member_order import MemberOrder
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.errors import ResourceLimitError
@@ -25,6 +26,7 @@ from constrain.grammars.json_schema.demands import (
     Room,
     after_member,
     cheapest,
+    never_with,
     value_in_plan,
     without_implied,
 )
@@ -32,6 +34,7 @@ from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
+from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     ALT_WIDTH,
@@ -63,7 +66,8 @@ class ObjectBranch:
     """An object alternative on behalf of one variable of the set; only names and values that can exist remain.
 
     One with `clauses` stands for where they are. Where the number of members matters to whether they can be met, it
-    knows which members the object has.
+    knows which members the object has. Where members come in the declared order, it knows how far the object has got,
+    and admits what may come next.
     """
 
     variable: int
@@ -74,8 +78,9 @@ class ObjectBranch:
     required: int
     clauses: tuple[Clause, ...] = ()
     seen: int | None = None  # bit mask over declared names; None: it does not matter
-    count: int = 0  # of members, where `seen` is known
-    origin: ObjectBranch | None = None  # before the first member
+    count: int = 0  # of members, where it matters
+    cursor: int = 0  # in the declared names, where they come in order
+    origin: ObjectBranch | None = None  # before the first member, with all names that it may ever have
 
 
 Served = frozenset[int]  # numbers of the clauses of a branch that a member serves
@@ -99,7 +104,7 @@ class ArrayBranch:
 
     Where items are counted, or must differ and are few, `items` knows the moves and `state` is where they stand. Where
     items that must differ are not few, the branch is `tracked`: see `uniqueness`. So is one that must still get an item
-    equal to another, which `repeats`.
+    equal to another, which `repeats`; where its places may run out, `repetition` plans for the two.
     """
 
     variable: int
@@ -109,6 +114,7 @@ class ArrayBranch:
     state: State = _START
     tracked: bool = False
     repeats: bool = False
+    repetition: Repetition | None = None
 
 
 @dataclass(slots=True)
@@ -122,6 +128,7 @@ class Shape:
     saturation: int = 1
     branches: list[ObjectBranch | ArrayBranch] = field(default_factory=list)
     members: Members | None = None
+    order: MemberOrder | None = None  # of the names; None: any
     keys: int = 0  # state of the scanner in which a free name begins
     numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
     successors: dict[tuple[int, int], list[tuple[Variable, ObjectBranch]]] = field(default_factory=dict)
@@ -154,18 +161,31 @@ class Shapes:
         self.repeats = False  # whether an array was met of which two items must be equal
         self.demands_several = forms.demands_several_that_differ()
         self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
+        self._planned: dict[
+            tuple[int, frozenset[tuple[int, Variable]]], int
+        ] = {}  # slots with the ways of a repetition
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
         # by slot: the ways that stand for themselves; and those of a branch that one value can go together
         self._joint: dict[int, tuple[list[tuple[int, int]], list[_Joint]]] = {}
         self._origins: list[ObjectBranch] = []  # kept, as they are told apart by their addresses
-        self._live: dict[tuple[int, tuple[Clause, ...], int | None, int], bool] = {}
+        self._live: dict[tuple[int, tuple[Clause, ...], int | None, int, int], bool] = {}
+        self._passed: dict[tuple[int, int], ObjectBranch | None] = {}  # by address of the branch, and new cursor
         root_shape = Shape(ROOT_KIND)
         self._add_set(root_shape, ())  # number 0 is "none"
         root = self._add_set(root_shape, (0,))
+        assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
+
+    def note_added_documents(self) -> None:
+        """Take notice of documents that were added to the normal form."""
+        self.demands_several = self._forms.demands_several_that_differ()
+
+    def outermost_slot(self, variables: tuple[Variable, ...]) -> int:
+        """A slot for a value by itself that is read for these variables."""
+        return self._add_slot(1, self.vset(variables), tuple((v, 0) for v in range(len(variables))))
 
     # ---- numbering ---------------------------------------------------------------------------------------------------
 
@@ -282,29 +302,31 @@ class Shapes:
         ways: list[tuple[int, int]] = []
         for i in live:
             branch = shape.branches[i]
-            if isinstance(branch, ObjectBranch) and self._concerns(shape, branch, which):
-                served = [
-                    (asked.setdefault(part, len(asked)), s) for part, s in self._member_ways(shape, branch, which)
+            if isinstance(branch, ArrayBranch):
+                alone += [
+                    (asked.setdefault(part, len(asked)), b) for b, part in self._item_ways(shape, i, branch, which)
                 ]
-                joint.append(_Joint(branch, which, served))
+                continue
+            at = self._at_member(shape, branch, which)
+            if at is None:
+                continue
+            if self._concerns(shape, at, which):
+                served = [(asked.setdefault(part, len(asked)), s) for part, s in self._member_ways(shape, at, which)]
+                joint.append(_Joint(at, which, served))
                 for v, s in served:
-                    target = self._read(shape, branch, which, s)
+                    target = self._read(shape, at, which, s)
                     assert target is not None
                     ways.append((v, target))
-            else:
-                alone += [(asked.setdefault(part, len(asked)), b) for b, part in self._ways(shape, i, which)]
+                continue
+            after = i if shape.order is None else self._read(shape, at, which, frozenset())
+            if after is not None:
+                alone.append((asked.setdefault(self._part(at, which), len(asked)), after))
         if not asked:
             return 0
         slot = self._add_slot(number, self.vset(tuple(asked)), (*alone, *ways))
         if joint:
             self._joint[slot] = alone, joint
         return slot
-
-    def _ways(self, shape: Shape, index: int, which: int) -> list[tuple[int, Variable]]:
-        branch = shape.branches[index]
-        if isinstance(branch, ArrayBranch):
-            return self._item_ways(shape, index, branch, which)
-        return [(index, self._part(branch, which))]
 
     def _part(self, branch: ObjectBranch, which: int) -> Variable:
         """What the value of a member must be."""
@@ -314,19 +336,78 @@ class Shapes:
         assert part is not None
         return part
 
+    # ---- declared order ----------------------------------------------------------------------------------------------
+
+    def to_come(self, shape: Shape, branch: ObjectBranch) -> tuple[int, dict[frozenset[int], Variable]]:
+        """What may come at some time, written or not: a bit mask of declared names, and the classes of free ones."""
+        if shape.order is None:
+            return branch.allowed, branch.free
+        origin = branch.origin or branch
+        return origin.allowed & ~shape.order.before[branch.cursor], origin.free
+
+    def _at_member(self, shape: Shape, branch: ObjectBranch, which: int) -> ObjectBranch | None:
+        """The branch once the names that are declared before a member never come; None where it demands one of them."""
+        order = shape.order
+        if order is None:
+            return branch
+        cursor = order.end if which & FREE_BIT else order.ranks[which - 1]
+        if cursor <= branch.cursor:
+            return branch
+        key = (id(branch), cursor)
+        if key not in self._passed:
+            passed = order.passed(branch.cursor, cursor)
+            clauses = None
+            if not passed & branch.required:
+                clauses = never_with(branch.clauses, {name for i, name in enumerate(shape.names) if passed >> i & 1})
+            found = None if clauses is None else replace(branch, clauses=without_implied(clauses), cursor=cursor)
+            self._passed[key] = found
+            self._origins.append(branch)
+        return self._passed[key]
+
+    def _counts(self, shape: Shape, origin: ObjectBranch) -> bool:
+        """Whether passing names over may leave too few members."""
+        minimum = origin.alternative.minimum
+        return shape.order is not None and not origin.free and minimum > origin.required.bit_count()
+
+    def _offered(self, shape: Shape, order: MemberOrder, branch: ObjectBranch) -> ObjectBranch:
+        """The branch with what may come next: nothing behind a required name, and nothing that makes it impossible."""
+        origin = branch.origin or branch
+        later, free = self.to_come(shape, branch)
+        allowed, demanded = order.up_to_first(later, branch.required & ~order.before[branch.cursor])
+        if demanded:
+            free = {}
+        branch = replace(branch, allowed=allowed, free=free)
+        if not branch.clauses and not self._counts(shape, origin):
+            return branch
+        for i in range(len(shape.names)):
+            if allowed >> i & 1 and ((branch.seen or 0) >> i & 1 or not self._is_possible(shape, branch, i + 1)):
+                allowed ^= 1 << i
+        free = {
+            c: part for c, part in free.items() if self._is_possible(shape, branch, FREE_BIT | self.class_outcome(c))
+        }
+        return replace(branch, allowed=allowed, free=free)
+
+    def _is_possible(self, shape: Shape, branch: ObjectBranch, which: int) -> bool:
+        """Whether a member leaves what the branch demands within reach."""
+        at = self._at_member(shape, branch, which)
+        return at is not None and bool(self._member_ways(shape, at, which, first=True))
+
     # ---- demands -----------------------------------------------------------------------------------------------------
 
     def successors(self, shape: Shape, branch: ObjectBranch, which: int) -> list[tuple[Variable, ObjectBranch]]:
         """What the value of a member can be, and the branch that follows."""
-        if not self._concerns(shape, branch, which):
+        if shape.order is None and not self._concerns(shape, branch, which):
             return [(self._part(branch, which), branch)]
         key = (id(branch), which)
         out = shape.successors.get(key)
         if out is not None:
             return out
         out = shape.successors[key] = []
-        for part, served in self._member_ways(shape, branch, which):
-            target = self._read(shape, branch, which, served)
+        at = self._at_member(shape, branch, which)
+        if at is None:
+            return out
+        for part, served in self._member_ways(shape, at, which):
+            target = self._read(shape, at, which, served)
             assert target is not None
             found = shape.branches[target]
             assert isinstance(found, ObjectBranch)
@@ -389,8 +470,14 @@ class Shapes:
         def served_by(variable: Variable) -> Served:
             return frozenset(k for value, clauses in by_value.items() if value <= variable for k in clauses)
 
+        known: dict[frozenset[Variable], bool] = {}
+
         def is_live(values: Iterable[Variable]) -> bool:
-            return self._read_is_live(shape, branch, which, served_by(part.union(*values)))
+            key = frozenset(values)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._read_is_live(shape, branch, which, served_by(part.union(*key)))
+            return found
 
         least: list[frozenset[Variable]] = []
         if not is_live(forced):
@@ -419,7 +506,9 @@ class Shapes:
             wanted += [found | {value} for value in others if value not in found]
         variables = [part.union(*values) for values in wanted]
         if len(others) > 1 and variables:
-            room = self._room(shape, branch, lambda part: 1 + self.inhabitation.shortest(part))
+            room = self._room(
+                shape, branch, lambda part: 1 + 2 * self.inhabitation.gap + self.inhabitation.shortest(part)
+            )
             room.name_cost = lambda text: key_bytes(text, self.inhabitation.spelling)
             room.free_cost = lambda members, k: self._free_cost(shape, members, k)
             member = self.key_class(which ^ FREE_BIT) if name is None else name
@@ -432,19 +521,28 @@ class Shapes:
 
     def _left(
         self, shape: Shape, branch: ObjectBranch, which: int, served: Served
-    ) -> tuple[tuple[Clause, ...], int | None, int] | None:
-        """Clauses, members and their number after a member that serves some clauses; None where one cannot be met."""
+    ) -> tuple[tuple[Clause, ...], int | None, int, int] | None:
+        """Clauses, members, their number, and the cursor after a member that serves some clauses.
+
+        None where one of the clauses cannot be met.
+        """
         if which & FREE_BIT:
             clauses: tuple[Clause, ...] | None = tuple(c for k, c in enumerate(branch.clauses) if k not in served)
         else:
             clauses = after_member(branch.clauses, shape.names[which - 1], served)
         if clauses is None:
             return None
-        clauses = without_implied(clauses)
+        cursor, count = branch.cursor, 0
+        if shape.order is not None:
+            cursor = max(
+                cursor, shape.order.end if which & FREE_BIT else min(shape.order.ranks[which - 1] + 1, shape.order.end)
+            )
+            if self._counts(shape, branch.origin or branch):
+                count = min(branch.count + 1, branch.alternative.minimum)
         if not clauses or branch.seen is None:
-            return clauses, None, 0
+            return clauses, None, count, cursor
         bit = 0 if which & FREE_BIT else 1 << which - 1
-        return clauses, branch.seen | bit, branch.count + 1
+        return clauses, branch.seen | bit, branch.count + 1, cursor
 
     def _read_is_live(self, shape: Shape, branch: ObjectBranch, which: int, served: Served) -> bool:
         left = self._left(shape, branch, which, served)
@@ -456,17 +554,25 @@ class Shapes:
         return None if left is None else self._branch(shape, branch.origin or branch, *left)
 
     def _branch(
-        self, shape: Shape, origin: ObjectBranch, clauses: tuple[Clause, ...], seen: int | None, count: int
+        self,
+        shape: Shape,
+        origin: ObjectBranch,
+        clauses: tuple[Clause, ...],
+        seen: int | None,
+        count: int,
+        cursor: int = 0,
     ) -> int | None:
         """The branch that stands for what is left of another one; None where it cannot be met."""
-        if not self._is_live(shape, origin, clauses, seen, count):
+        if not self._is_live(shape, origin, clauses, seen, count, cursor):
             return None
-        key = (origin.variable, id(origin), clauses, seen, count)
+        key = (origin.variable, id(origin), clauses, seen, count, cursor)
         found = shape.numbers.get(key)
         if found is not None:
             return found
         allowed, free = origin.allowed, origin.free
-        branch = replace(origin, clauses=clauses, seen=seen, count=count, origin=origin)
+        branch = replace(origin, clauses=clauses, seen=seen, count=count, cursor=cursor, origin=origin)
+        if shape.order is not None:
+            return shape.number(key, self._offered(shape, shape.order, branch))
         spoken_of = _names_of(clauses)
         for i, name in enumerate(shape.names):
             if not allowed >> i & 1 or (seen is None and name not in spoken_of):
@@ -482,23 +588,38 @@ class Shapes:
         return shape.number(key, replace(branch, allowed=allowed, free=free))
 
     def _is_live(
-        self, shape: Shape, origin: ObjectBranch, clauses: tuple[Clause, ...], seen: int | None, count: int
+        self,
+        shape: Shape,
+        origin: ObjectBranch,
+        clauses: tuple[Clause, ...],
+        seen: int | None,
+        count: int,
+        cursor: int,
     ) -> bool:
         """Whether what is left can be met."""
         if not clauses:
-            return True
-        key = (id(origin), clauses, seen, count)
+            if shape.order is None or not self._counts(shape, origin):
+                return True
+            left = origin.allowed & ~shape.order.before[cursor]
+            return count + left.bit_count() >= origin.alternative.minimum
+        key = (id(origin), clauses, seen, count, cursor)
         found = self._live.get(key)
         if found is None:
-            found = self._live[key] = self._find_plan(shape, origin, clauses, seen, count)
+            found = self._live[key] = self._find_plan(shape, origin, clauses, seen, count, cursor)
         return found
 
     def _find_plan(
-        self, shape: Shape, origin: ObjectBranch, clauses: tuple[Clause, ...], seen: int | None, count: int
+        self,
+        shape: Shape,
+        origin: ObjectBranch,
+        clauses: tuple[Clause, ...],
+        seen: int | None,
+        count: int,
+        cursor: int,
     ) -> bool:
         if seen is None and all(any(isinstance(o, Lacks) for o in clause) for clause in clauses):
             return True
-        branch = replace(origin, seen=seen, count=count)
+        branch = replace(origin, seen=seen, count=count, cursor=cursor, origin=origin)
         room = self._room(shape, branch, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE)
         return cheapest(room, clauses, any_plan=True) < _INFINITE
 
@@ -512,14 +633,16 @@ class Shapes:
     def _room(self, shape: Shape, branch: ObjectBranch, value_cost: Callable[[Variable], float]) -> Room:
         """What a branch can yet have, as far as it knows what there is; names cost nothing."""
         a, seen = branch.alternative, branch.seen
+        gone = (seen or 0) | (0 if shape.order is None else shape.order.before[branch.cursor])
         declared = {
             name: part
             for i, name in enumerate(shape.names)
-            if (part := branch.values[i]) is not None and not (seen or 0) >> i & 1
+            if (part := branch.values[i]) is not None and not gone >> i & 1
         }
+        _, free = self.to_come(shape, branch)
         return Room(
             declared,
-            branch.free,
+            free,
             [n for n in a.required if n in declared] if seen is not None else (),
             0 if seen is None else a.minimum - branch.count,
             None if seen is None or a.maximum is None else a.maximum - branch.count,
@@ -528,6 +651,14 @@ class Shapes:
 
     def _item_ways(self, shape: Shape, index: int, branch: ArrayBranch, position: int) -> list[tuple[int, Variable]]:
         a = branch.alternative
+        if branch.repetition is not None:
+            # Beyond the first item the ways depend on what was written: `uniqueness` puts them in the place of these.
+            plans = (
+                branch.repetition.ways(branch.state, 0, ())
+                if position == 0
+                else branch.repetition.any_ways(branch.state, position)
+            )
+            return [(self.after_way(shape, branch, plan), plan.part) for plan in plans]
         if branch.items is None:
             part = a.prefix[position] if position < len(a.prefix) else a.items
             assert part is not None
@@ -538,6 +669,21 @@ class Shapes:
                 other = ArrayBranch(branch.variable, a, branch.longest, branch.items, state, branch.tracked)
                 ways.append((shape.number((branch.variable, id(a), state), other), part))
         return ways
+
+    def after_way(self, shape: Shape, branch: ArrayBranch, way: Way) -> int:
+        """The number of the branch that follows where a branch reads an item in one of the ways of its repetition."""
+        if way.done:
+            return self._without_repetition(shape, branch, way.state)
+        key = (branch.variable, id(branch.alternative), way.state, "planned")
+        return shape.number(key, replace(branch, state=way.state))
+
+    @staticmethod
+    def _without_repetition(shape: Shape, branch: ArrayBranch, state: State) -> int:
+        """The number of the branch that follows where two items are equal."""
+        a = branch.alternative
+        items = branch.items if a.contains else None
+        plain = ArrayBranch(branch.variable, a, branch.longest, items, state if items is not None else _START)
+        return shape.number((branch.variable, id(a), plain.state), plain)
 
     def _can_finish(self, items: Items, state: State, count: int) -> bool:
         return (
@@ -550,7 +696,8 @@ class Shapes:
         branch = shape.branches[index]
         assert isinstance(branch, ArrayBranch)
         assert branch.items is not None
-        return int(branch.items.may_close(branch.state, count)) + 2 * bool(self._item_ways(shape, index, branch, count))
+        closes = not branch.repeats and branch.items.may_close(branch.state, count)
+        return int(closes) + 2 * bool(self._item_ways(shape, index, branch, count))
 
     # ---- free names --------------------------------------------------------------------------------------------------
 
@@ -617,7 +764,10 @@ class Shapes:
         if kind == V_ATOM:
             return self.scanners.atom_start((i, forms.atoms(v)) for i, v in enumerate(variables))
         if kind == V_OBJECT:
-            shape = self._object_shape([(i, a) for i, v in enumerate(variables) for a in forms.objects(v)])
+            declared = forms.declared(variables) if forms.declared_order else None
+            shape = self._object_shape(
+                [(i, a) for i, v in enumerate(variables) for a in forms.objects(v)], declared=declared
+            )
         else:
             assert kind == V_ARRAY
             arrays = [(i, a) for i, v in enumerate(variables) for a in forms.arrays(v)]
@@ -628,13 +778,19 @@ class Shapes:
                 shape = self._array_shape(arrays)
         return self._set(shape, tuple(range(len(shape.branches)))) if shape.branches else 0
 
-    def _object_shape(self, alternatives: list[tuple[int, ObjectAlternative]], kind: int = OBJECT_KIND) -> Shape:
+    def _object_shape(
+        self,
+        alternatives: list[tuple[int, ObjectAlternative]],
+        kind: int = OBJECT_KIND,
+        declared: tuple[str, ...] | None = None,
+    ) -> Shape:
         inhabited = self.inhabitation.inhabited
-        members = Members(self._forms, [a for _, a in alternatives])
+        members = Members(self._forms, [a for _, a in alternatives], declared or ())
         names = members.names
         first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
         keys = self.scanners.key_start(members.classes if members.components else ())
-        shape = Shape(kind, names, first, members=members, keys=keys)
+        order = None if declared is None else MemberOrder.of(names, declared)
+        shape = Shape(kind, names, first, members=members, order=order, keys=keys)
         for variable, a in alternatives:
             free = {}
             for c in members.free:
@@ -653,11 +809,11 @@ class Shapes:
             if a.maximum is not None and a.maximum < max(a.minimum, len(needed)):
                 continue
             branch = ObjectBranch(variable, a, tuple(values), free, allowed, required)
-            if not a.clauses:
+            if not a.clauses and order is None:
                 shape.branches.append(branch)
                 continue
-            declared = {name: part for name, part in zip(names, values, strict=True) if part is not None}
-            clauses = members.clauses(a, declared, free, inhabited)
+            admitted = {name: part for name, part in zip(names, values, strict=True) if part is not None}
+            clauses = members.clauses(a, admitted, free, inhabited) if a.clauses else ()
             if clauses is not None:
                 self._origins.append(branch)
                 bounded = a.maximum is not None or (not free and a.minimum > len(needed))
@@ -667,6 +823,15 @@ class Shapes:
         shape.saturation = max([1, *bounds])
         return shape
 
+    def _planned_branch(self, variable: int, a: ArrayAlternative) -> ArrayBranch | None:
+        """The branch of an array of which two items must be equal and whose places may run out, if it has any value."""
+        items = Items(self._forms, a)
+        repetition = Repetition(self._forms, items, self.inhabitation.inhabited)
+        if not repetition.pairs(items.start, 0):
+            return None
+        longest = self.inhabitation.required_length(a)
+        return ArrayBranch(variable, a, longest, items, items.start, tracked=True, repeats=True, repetition=repetition)
+
     def without(self, number: int, dropped: Iterable[int], repeated: Iterable[int] = ()) -> int:
         """The set without some live branches, those `repeated` with two equal items; 0 when none is left."""
         shape, live = self.sets[number]
@@ -674,8 +839,7 @@ class Shapes:
         for i in repeated:
             branch = shape.branches[i]
             assert isinstance(branch, ArrayBranch)
-            plain = ArrayBranch(branch.variable, branch.alternative, branch.longest)
-            rest = rest - {i} | {shape.number((branch.variable, id(branch.alternative), "repeated"), plain)}
+            rest = rest - {i} | {self._without_repetition(shape, branch, branch.state)}
         return self._set(shape, tuple(sorted(rest))) if rest else 0
 
     def slot_without(self, number: int, dropped: Iterable[tuple[int, int]]) -> int:
@@ -694,6 +858,16 @@ class Shapes:
             found = self._narrowed[key] = self._add_slot(owner, self.vset(tuple(asked)), rest) if rest else 0
         return found
 
+    def slot_with(self, number: int, parts: Iterable[tuple[int, Variable]]) -> int:
+        """The slot of a set in which an item is read in these ways: (branch that follows, what the value must be)."""
+        key = (number, frozenset(parts))
+        found = self._planned.get(key)
+        if found is None:
+            asked: dict[Variable, int] = {}
+            ways = tuple((asked.setdefault(part, len(asked)), b) for b, part in dict.fromkeys(parts))
+            found = self._planned[key] = self._add_slot(number, self.vset(tuple(asked)), ways) if ways else 0
+        return found
+
     def is_tracked(self, number: int) -> bool:
         """Whether items must differ in some live branch of a set, and their values have to be remembered."""
         shape, live = self.sets[number]
@@ -709,6 +883,13 @@ class Shapes:
                 continue
             self.tracks = self.tracks or tracked
             self.repeats = self.repeats or a.repeated
+            if a.repeated and not goes_on(a, self.inhabitation.inhabited):
+                branch = self._planned_branch(variable, a)
+                if branch is not None:
+                    branches.append(branch)
+                    bounds.append(_UNBOUNDED if a.maximum is not None else Items(self._forms, a).bound + 1)
+                    prefix = max(prefix, bounds[-1])
+                continue
             if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
                 if self._can_finish(items, items.start, 0):

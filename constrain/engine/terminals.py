@@ -56,7 +56,7 @@ class Terminals:
         self._rows = np.zeros(self.words * 4, dtype=np.int32)
         self._tables = self._cross_used = self._row_count = 0
         self._sizes = np.zeros(4, dtype=np.int64)  # by row: code points of its longest token
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[int, int, int], int] = {}
         self._limited: dict[tuple[int, int], int] = {}
         self._loop_rows: dict[tuple[int, int], int] = {}
         self._loops: dict[int, int] = {}  # by row: the loop it belongs to
@@ -120,11 +120,15 @@ class Terminals:
         self.bind(context)
 
     def table(self, context: m.Context, node: int, key: int) -> int:
-        """The number of the table for a trie node and a state of free text (1 + state << 16 | escape class)."""
+        """The number of the table for a trie node and a state of free text (1 + state << 16 | escape class).
+
+        What may be escaped in the text is as the context says.
+        """
+        plain = int(context.array[m.PLAIN_ESCAPES])
         with self.lock:
-            found = self._numbers.get((node, key))
+            found = self._numbers.get((node, key, plain))
             if found is None:
-                found = self._numbers[node, key] = self._build(context, node, key)
+                found = self._numbers[node, key, plain] = self._build(context, node, key)
             self.bind(context)
             return found
 
@@ -170,9 +174,11 @@ class Terminals:
 
     def _build(self, context: m.Context, node: int, key: int) -> int:
         q = int(context.array[m.FREE_TEXT_STATE]) + (key >> 16) - 1
+        around, context.array[m.WIRE] = int(context.array[m.WIRE]), 0  # what a string must not hold is no matter here
         inside, crossing = scan(
             context.address, node, q, _representative(key & 0xFFFF), self._content, self._leaving, self._scratch
         )
+        context.array[m.WIRE] = around
         pairs = self._content[:inside]
         pairs = pairs[np.argsort(pairs[:, 1], kind="stable")].reshape(-1)
         content = self._add_cross(pairs)

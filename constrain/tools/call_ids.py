@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from constrain.grammars.tool_formats.format import Format
+from constrain.grammars.tool_formats.ids import CountedCallIds, RandomCallIds
 from constrain.tools.call import ToolCall
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -87,6 +89,13 @@ class CountedIds:
                 counts.append(int(found.group(1)))
         return max(number, max(counts) + 1)
 
+    def count_of(self, call_id: str, name: str) -> int | None:
+        """The count in the id of a call; None where it is no id of this kind."""
+        before, _, after = self.template.replace("{name}", name).partition("{count}")
+        digits = call_id[len(before) : len(call_id) - len(after)]
+        spelled = re.fullmatch("0|[1-9][0-9]*", digits) is not None
+        return int(digits) if spelled and call_id == before + digits + after else None
+
     def expected(self, name: str, count: int) -> str:
         """The id of a call."""
         return self.template.replace("{count}", str(count)).replace("{name}", name)
@@ -118,6 +127,15 @@ CALL_IDS: dict[str, RandomIds | CountedIds] = {
     "cohere": CountedIds("{count}"),
 }
 """By API or model family."""
+
+
+def call_ids_of(format: Format) -> RandomIds | CountedIds:
+    """The ids of a wire format; those of OpenAI where it knows none."""
+    if isinstance(format.ids, RandomCallIds):
+        return RandomIds(format.ids.prefix, format.ids.length)
+    if isinstance(format.ids, CountedCallIds):
+        return CountedIds(format.ids.template)
+    return CALL_IDS["openai"]
 
 
 def calls_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str | None, str]]:

@@ -31,6 +31,26 @@ class ToolChoiceError(ConstrainError, ValueError):
     """A choice among tools is not understood, contradicts itself, or names a tool that is not there."""
 
 
+class RenderError(ConstrainError, ValueError):
+    """A call, or a message with calls, cannot be written in a format.
+
+    Attributes:
+        format: name of the format.
+        tool: name of the tool, "" where it is not about one call.
+        path: keys and indices that lead to the argument concerned; () for none.
+        reason: why, and what to do about it.
+    """
+
+    def __init__(self, format: str, tool: str, path: Sequence[str | int], reason: str) -> None:
+        self.format, self.tool, self.path, self.reason = format, tool, tuple(path), reason
+        where = f", tool {tool!r}" if tool else ""
+        where += f", argument {dotted(self.path)}" if self.path else ""
+        super().__init__(f"format {format!r}{where}: {reason}")
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), (self.format, self.tool, self.path, self.reason)
+
+
 class UnknownToolError(ToolCallParseError):
     """A call names a tool that is not there.
 

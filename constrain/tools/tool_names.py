@@ -5,24 +5,11 @@ The rules are data. A name is checked, never changed: a call must come back unde
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from constrain.grammars.tool_formats.names import NameRule
 from constrain.tools.problems import ToolError
 from constrain.tools.tool import Tool
-
-
-@dataclass(frozen=True, slots=True)
-class NameRule:
-    """A pattern that names match as a whole, and the same in words."""
-
-    pattern: str
-    words: str
-
-    def allows(self, name: str) -> bool:
-        return re.fullmatch(self.pattern, name) is not None
-
 
 NAME_RULES: dict[str, NameRule] = {
     "openai": NameRule(r"[a-zA-Z0-9_-]{1,64}", "1 to 64 letters a-z and A-Z, digits, _ and -"),

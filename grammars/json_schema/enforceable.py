@@ -6,7 +6,7 @@ possible only with some keywords; where one of those occurs, everything reachabl
 
 from __future__ import annotations
 
-from constrain.grammars.errors import ResourceLimitError, UnsupportedSchemaError
+from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.demands import FreeSome
 from constrain.grammars.json_schema.distinct import Distinct
@@ -14,6 +14,7 @@ from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import MAX_COUNTED, Items, is_tracked
 from constrain.grammars.json_schema.members import Members
 from constrain.grammars.json_schema.normal import Has, NormalForm, Variable
+from constrain.grammars.json_schema.repetition import all_parts, goes_on
 from constrain.grammars.json_schema.texts import is_combined, texts_of
 
 MAX_VARIABLES = 5_000
@@ -109,17 +110,13 @@ def _parts(forms: NormalForm, variable: Variable, distinct: Distinct) -> set[Var
                 f"more than {MAX_COUNTED} items must differ",
                 f"MAX_COUNTED = {MAX_COUNTED}",
             )
-        if array.repeated and array.items is not None and distinct.values(array.items, 1) is not None:
-            raise UnsupportedSchemaError(
-                forms.pointer(variable),
-                "uniqueItems",
-                "cannot be enforced under a negation where the number of items is limited",
-            )
         if tracked and array.unique:
             distinct.feasible(array)
             for part in (*array.prefix, *(() if array.items is None else (array.items,))):
                 distinct.is_endless(part)
-        if array.contains or (array.unique and not tracked):
+        if array.repeated and not goes_on(array, lambda part: distinct.values(part, 1) is None):
+            out |= all_parts(forms, array)
+        elif array.contains or (array.unique and not tracked):
             out |= Items(forms, array).parts()
         else:
             out.update((*array.prefix, *(() if array.items is None else (array.items,))))

@@ -162,8 +162,9 @@ def _is_simple(o: Option, types: int) -> bool:
 class Expansion:
     """Expansions over one list of subschemas, to which literals and unions are added as they are met."""
 
-    def __init__(self, subschemas: list[Subschema]) -> None:
+    def __init__(self, subschemas: list[Subschema], *, ordered: bool = False) -> None:
         self._subschemas = subschemas
+        self._ordered = ordered
         self._closures: dict[int, frozenset[int]] = {}
         self._literals: dict[object, int] = {}
         self._unions: dict[tuple[int, ...], int] = {}
@@ -179,6 +180,10 @@ class Expansion:
         self._marks = any(self._tracks(i) for i in range(len(subschemas)))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
+
+    def note_added(self, first: int) -> None:
+        """Take notice of subschemas that were added to the list from number `first` on."""
+        self._marks = self._marks or any(self._tracks(i) for i in range(first, len(self._subschemas)))
 
     def closure(self, signed: int) -> frozenset[int]:
         """A signed subschema as a set of those that say something, `all_of` followed."""
@@ -202,7 +207,10 @@ class Expansion:
             if i not in seen:
                 seen.add(i)
                 todo.extend(self._subschemas[i].all_of)
-        return frozenset(i for i in seen if not says_nothing(self._subschemas[i]))
+        found = frozenset(i for i in seen if not says_nothing(self._subschemas[i]))
+        if self._ordered and len(found) > 1:  # what joins several says in which order they declare members
+            found |= {i for i in seen if len(self._subschemas[i].all_of) > 1}
+        return found
 
     def literal(self, value: object) -> int:
         """The subschema whose only value is `value`."""
@@ -210,6 +218,16 @@ class Expansion:
         found = self._literals.get(key)
         if found is None:
             found = self._literals[key] = self._add(Subschema(pointer="", values=[value]))
+        return found
+
+    def listed(self, values: list[object]) -> int:
+        """The subschema that admits these values and no others."""
+        if len(values) == 1:
+            return self.literal(values[0])
+        key = frozenset(map(identity, values))
+        found = self._literals.get(key)
+        if found is None:
+            found = self._literals[key] = self._add(Subschema(pointer="", values=values))
         return found
 
     def either(self, indices: tuple[int, ...]) -> int:

@@ -29,6 +29,7 @@ from constrain.grammars.json_schema.normal import (
     StringAlternative,
     Variable,
 )
+from constrain.grammars.json_schema.repetition import Repetition
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
 from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import TextLanguage
@@ -77,11 +78,14 @@ class _Parts:
 
 
 class Inhabitation:
-    """Shortest texts of the variables of one document, computed on demand and kept."""
+    """Shortest texts of the variables of one document, computed on demand and kept.
 
-    def __init__(self, forms: NormalForm, spelling: Spelling = PLAIN_SPELLING) -> None:
+    `gap` is the number of blanks that have to follow each comma and colon.
+    """
+
+    def __init__(self, forms: NormalForm, spelling: Spelling = PLAIN_SPELLING, gap: int = 0) -> None:
         self._forms = forms
-        self.spelling = spelling
+        self.spelling, self.gap = spelling, gap
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
         self._quick: dict[Variable, float] = {ANYTHING: 0}  # 0: it has a value, infinite: none
         self._lacking: dict[Variable, set[Variable]] = {}  # of variables without a value, the parts that have none
@@ -260,12 +264,13 @@ class Inhabitation:
             o.required,
             o.minimum,
             o.maximum,
-            (lambda _: 0) if as_items else lambda part: 1 + cost(part),
+            # The gap after a comma is counted with the value.
+            (lambda _: self.gap) if as_items else lambda part: 1 + 2 * self.gap + cost(part),
             lambda name: key_bytes(name, self.spelling),
             lambda c, k: 2 + self.free_lengths(parts.members, c, parts.lengths[c], k + 1)[k],
         )
         total = cheapest(room, parts.clauses, any_plan=any_value)
-        return 2 + max(0.0, total - 1)
+        return 2 + max(0.0, total - 1 - self.gap)
 
     def _new_parts(self, o: ObjectAlternative) -> _Parts:
         members = Members(self._forms, [o])
@@ -321,14 +326,17 @@ class Inhabitation:
         names = as_names(self._forms, a) if a.unique else None
         if names is not None:
             return self._object_cost(names, cost, any_value, as_items=True)
+        if a.repeated:
+            items = Items(self._forms, a)
+            return Repetition(self._forms, items, lambda part: cost(part) < INFINITE).cost(cost)
         tracked = is_tracked(self._forms, a)
         if a.unique and tracked and not self.distinct.feasible(a):
             return INFINITE
         if a.contains or (a.unique and not tracked):
-            return Items(self._forms, a).cost(cost)
+            return Items(self._forms, a).cost(cost, self.gap)
         if a.maximum is not None and a.maximum < a.minimum:
             return INFINITE
-        total = 2.0 + max(0, a.minimum - 1)
+        total = 2.0 + max(0, a.minimum - 1) * (1 + self.gap)
         for part in a.prefix[: a.minimum]:
             total += cost(part)
         rest = a.minimum - len(a.prefix)

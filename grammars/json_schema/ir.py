@@ -9,7 +9,7 @@ special case, as an index may point anywhere in the list.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 # The atoms of a JSON value's type, as bits. `number` is INTEGER | FRACTION.
@@ -62,6 +62,9 @@ class Subschema:
             subschema, and no other keyword here, has evaluated.
         format: name of a format that a string must have; None for none and for those that no specification defines.
         integral_fraction: whether `1.0` is an integer (by value; from draft 06) or not (by spelling; draft 04).
+        written: in a document with `declared_order`, subschemas that describe the same value, in the order in which the
+            schema writes them; those that only test it (`if`, `not`) are not among them.
+        names_at: how many of `written` come before `properties`.
     """
 
     pointer: str
@@ -101,6 +104,36 @@ class Subschema:
     unevaluated_properties: int | None = None
     unevaluated_items: int | None = None
     format: str | None = None
+    written: list[int] = field(default_factory=list)
+    names_at: int = 0
+
+    def moved(self, offset: int) -> Subschema:
+        """The same subschema in a list that has `offset` others before those of its own."""
+
+        def one(number: int | None) -> int | None:
+            return None if number is None else number + offset
+
+        def several(numbers: list[int]) -> list[int]:
+            return [number + offset for number in numbers]
+
+        return replace(
+            self,
+            prefix_items=several(self.prefix_items),
+            items=one(self.items),
+            properties={name: number + offset for name, number in self.properties.items()},
+            additional=one(self.additional),
+            all_of=several(self.all_of),
+            any_of=[several(group) for group in self.any_of],
+            one_of=[several(group) for group in self.one_of],
+            none_of=several(self.none_of),
+            conditions=[(a + offset, one(b), one(c)) for a, b, c in self.conditions],
+            pattern_properties=[(pattern, number + offset) for pattern, number in self.pattern_properties],
+            property_names=one(self.property_names),
+            dependent_schemas={name: number + offset for name, number in self.dependent_schemas.items()},
+            contains=one(self.contains),
+            unevaluated_properties=one(self.unevaluated_properties),
+            unevaluated_items=one(self.unevaluated_items),
+        )
 
     def in_place(self) -> list[int]:
         """The subschemas that are applied to the same value, whether or not they must hold."""
@@ -145,8 +178,10 @@ class SchemaDocument:
     """A loaded schema: indices in `subschemas` and `root` are positions in `subschemas`.
 
     `unenforced` lists the keywords that were left out because the caller asked for that, and the formats nobody knows.
+    `declared_order` says that members are to come in the order in which they are declared.
     """
 
     subschemas: list[Subschema]
     root: int
     unenforced: list[Unenforced] = field(default_factory=list)
+    declared_order: bool = False

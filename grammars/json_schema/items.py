@@ -90,8 +90,11 @@ class Items:
                 )
         return out
 
-    def finish(self, state: State, count: int, cost: Callable[[Variable], float]) -> float:
-        """The fewest bytes of further items, each with its comma, until the array may end; infinite if it never may."""
+    def finish(self, state: State, count: int, cost: Callable[[Variable], float], gap: int = 0) -> float:
+        """The fewest bytes of further items, each with its comma and the gap after it, until the array may end.
+
+        Infinite if it never may.
+        """
         best: dict[tuple[State, int], float] = {}
         found = inf
         layer = {(state, count): 0.0}
@@ -106,16 +109,16 @@ class Items:
                     continue
                 for to, part in self.moves(at, n):
                     key = (to, n + 1 if self.alternative.maximum is not None else min(n + 1, self.bound))
-                    total = spent + 1 + cost(part)
+                    total = spent + 1 + gap + cost(part)
                     if total < min(following.get(key, inf), best.get(key, inf), found):
                         following[key] = total
             layer = following
         return found
 
-    def cost(self, cost: Callable[[Variable], float]) -> float:
+    def cost(self, cost: Callable[[Variable], float], gap: int) -> float:
         """Bytes of the shortest array."""
-        rest = self.finish(self.start, 0, cost)
-        return 2 + max(0.0, rest - 1)
+        rest = self.finish(self.start, 0, cost, gap)
+        return 2 + max(0.0, rest - 1 - gap)
 
 
 def _ways(

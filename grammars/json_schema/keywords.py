@@ -327,6 +327,7 @@ def _read_unevaluated_items(loader: Loader, keyword: str, value: object) -> None
 def _read_properties(loader: Loader, keyword: str, value: object) -> None:
     members = _schema_map(loader, keyword, value)
     if loader.admits & OBJECT:
+        loader.node.names_at = len(loader.node.written)
         properties = loader.node.properties
         for name, schema in members.items():
             path = "/properties/" + escape(name)

@@ -8,6 +8,9 @@ from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import Subschema
 
 _TRUE = Subschema(pointer="")
+_SAYS_NOTHING = (
+    "pointer", "all_of", "integral_fraction", "min_contains", "max_contains", "written", "names_at"
+)  # fmt: skip
 
 
 def type_of(value: object) -> int:
@@ -30,7 +33,5 @@ def says_nothing(s: Subschema) -> bool:
     if s.types != ir.ANY_TYPE or s.values is not None:  # the two commonest ways to say something
         return False
     return all(
-        getattr(s, name) == getattr(_TRUE, name)
-        for name in Subschema.__dataclass_fields__
-        if name not in ("pointer", "all_of", "integral_fraction", "min_contains", "max_contains")
+        getattr(s, name) == getattr(_TRUE, name) for name in Subschema.__dataclass_fields__ if name not in _SAYS_NOTHING
     )

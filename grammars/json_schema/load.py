@@ -32,6 +32,7 @@ def load(
     closed_objects: bool = False,
     not_yet: frozenset[str] = NOT_YET,
     resources: Mapping[str, object] | None = None,
+    declared_order: bool = False,
 ) -> SchemaDocument:
     """Reads a JSON Schema of draft 04, 06, 07, 2019-09 or 2020-12 (the default where `$schema` is absent).
 
@@ -44,6 +45,7 @@ def load(
         not_yet: the keywords that cannot be enforced.
         resources: the other documents that may be referred to, by URI, each in one of the forms of `schema`. Pointers
             into them start with the URI and "#". Their meta-schemas may be among them.
+        declared_order: notes the order in which members are declared, which matters nowhere else.
 
     Raises:
         InvalidSchemaError: the schema is malformed, or a reference leads nowhere or in a circle.
@@ -56,13 +58,14 @@ def load(
     root = read_source(schema)
     references = References(root, LATEST, Resources(resources))
     loader = Loader(references, warn=on_unsupported == "warn", closed_objects=closed_objects, not_yet=not_yet)
+    loader.notes_order = declared_order
     number = loader.run()
     if loader.shared:
         refuse_cycles(root)
     _refuse_circles(loader.subschemas)
     if loader.left_out:
         loader.unenforced += keep_from_narrowing(loader.subschemas, loader.left_out)
-    return SchemaDocument(loader.subschemas, number, loader.unenforced)
+    return SchemaDocument(loader.subschemas, number, loader.unenforced, declared_order)
 
 
 def _refuse_circles(subschemas: list[Subschema]) -> None:

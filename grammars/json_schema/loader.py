@@ -52,6 +52,7 @@ class Loader:
         not_yet: the keywords that cannot be enforced.
         left_out: the nodes that lack a keyword that would constrain them, by the id() of each, with these keywords.
         shared: whether one Python dict stood in two places of the schema.
+        notes_order: whether the order in which members are declared is noted.
     """
 
     node: Subschema
@@ -65,6 +66,7 @@ class Loader:
         self.subschemas: list[Subschema] = []
         self.unenforced: list[Unenforced] = []
         self.shared = False
+        self.notes_order = False
         self.warn = warn
         self.not_yet = not_yet
         self.left_out: dict[int, set[str]] = {}
@@ -106,7 +108,7 @@ class Loader:
 
     def in_place(self, schema: object, path: str) -> int:
         """The number of the subschema at `path` below this one, about the same value."""
-        return self._structural(schema, path, self._mode_in_place(), False)
+        return self._describing(self._structural(schema, path, self._mode_in_place(), False))
 
     def test(self, schema: object, path: str, *, in_place: bool) -> int:
         """The number of the subschema at `path` below this one, of which it matters too that it does not hold.
@@ -137,7 +139,7 @@ class Loader:
             self.invalid(
                 keyword, f"{target.pointer} holds a boolean, which is no schema in {target.scope.dialect.name}"
             )
-        return self._add(target.schema, target.scope, target.pointer, self._mode_in_place())
+        return self._describing(self._add(target.schema, target.scope, target.pointer, self._mode_in_place()))
 
     def outermost(self, name: str, target: Target) -> Target:
         """Where a reference to the dynamic anchor `name` leads from here; `target` is where it stands for itself."""
@@ -185,6 +187,12 @@ class Loader:
 
     def _mode_in_place(self) -> int:
         return (CLOSED if self._passes_closing else 0) | (self._mode & CLOSING) | (SEEN if self.seen else 0)
+
+    def _describing(self, number: int) -> int:
+        """The number itself, noted as that of a subschema that describes the same value."""
+        if self.notes_order:
+            self.node.written.append(number)
+        return number
 
     def _structural(self, schema: object, path: str, mode: int, boolean: bool) -> int:
         self.check_schema(schema, path, boolean=boolean)

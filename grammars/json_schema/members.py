@@ -35,12 +35,12 @@ Component = str | StringAlternative
 
 
 class Members:
-    """The names of a list of object alternatives."""
+    """The names of a list of object alternatives, and `more` that are to be told apart."""
 
-    def __init__(self, forms: NormalForm, alternatives: Iterable[ObjectAlternative]) -> None:
+    def __init__(self, forms: NormalForm, alternatives: Iterable[ObjectAlternative], more: Iterable[str] = ()) -> None:
         self._forms = forms
         components: dict[Component, None] = {}
-        names: dict[str, None] = {}
+        names: dict[str, None] = dict.fromkeys(more)
         for a in alternatives:
             demands = [demand for clause in a.clauses for demand in clause]
             some = [demand for demand in demands if isinstance(demand, Some)]

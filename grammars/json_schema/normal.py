@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, cast
 
-from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -183,11 +183,20 @@ class NormalForm:
 
     def __init__(self, document: SchemaDocument) -> None:
         self._subschemas: list[Subschema] = list(document.subschemas)
-        self._expansion = Expansion(self._subschemas)
+        self._expansion = Expansion(self._subschemas, ordered=document.declared_order)
+        self.declared_order = document.declared_order
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
+        self.lists = 0  # how many variables were made for values that texts had
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
+
+    def add(self, document: SchemaDocument) -> Variable:
+        """Take in another document; the variable of its root."""
+        offset = len(self._subschemas)
+        self._subschemas += [s.moved(offset) for s in document.subschemas]
+        self._expansion.note_added(offset)
+        return self.variable((document.root + offset,))
 
     def demands_several_that_differ(self) -> bool:
         """Whether some array may have to have several items that differ, or two that are equal."""
@@ -207,6 +216,15 @@ class NormalForm:
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
         return self._expansion.closure(self._expansion.literal(value))
+
+    def declared(self, variables: Iterable[Variable]) -> tuple[str, ...]:
+        """The names of members that are declared for values of these variables, in the order of the schema."""
+        return declared_names(self._subschemas, frozenset().union(*variables))
+
+    def listed(self, values: Iterable[object]) -> Variable:
+        """The variable that has these values, at least one, and no others."""
+        self.lists += 1
+        return self._expansion.closure(self._expansion.listed(list(values)))
 
     def pointer(self, variable: Variable) -> str:
         """The JSON pointer of a subschema of the variable, for messages."""
@@ -488,12 +506,6 @@ class NormalForm:
         unique = unique and (bounds.high is None or bounds.high > 1)
         if repeated and unique:
             return []
-        if repeated and (items is None or bounds.high is not None or contains):
-            raise UnsupportedSchemaError(
-                self.pointer(frozenset(conjunction.members)),
-                "uniqueItems",
-                "cannot be enforced under a negation where the number of items is limited or items are counted",
-            )
         return [ArrayAlternative(tuple(prefix), items, bounds.low, bounds.high, tuple(contains), unique, repeated)]
 
     def _contains(self, index: int, low: int, high: int | None) -> Contains:

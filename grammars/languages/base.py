@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,20 @@ class LengthSet:
 ALL_LENGTHS = LengthSet(1, 0, 1)
 
 
+class Role(Enum):
+    """What a state of a text is for in which JSON values stand.
+
+    CALL: a JSON value begins. COLLECT: the byte read belongs to a word that is kept. DIFFER: it is the last one of a
+    word that no earlier word may equal. COLLECTED: it follows a word, which says how the text goes on.
+    """
+
+    PLAIN = "plain"
+    CALL = "call"
+    COLLECT = "collect"
+    DIFFER = "differ"
+    COLLECTED = "collected"
+
+
 class Language(ABC):
     """A trimmed, lazily determinised automaton over bytes. Safe to share between threads."""
 
@@ -69,6 +84,13 @@ class Language(ABC):
     @abstractmethod
     def row(self, state: int) -> NDArray[np.int32]:
         """Successors of `state` for the 256 bytes: int32, shape (256,), read-only; `DEAD` without completion."""
+
+    around_values = False
+    """Whether JSON values stand in the text, and `shortest` is not cheap."""
+
+    def role(self, state: int) -> Role:  # noqa: ARG002
+        """What `state` is for where JSON values stand in the text; PLAIN elsewhere."""
+        return Role.PLAIN
 
     @abstractmethod
     def accepting(self, state: int) -> bool:

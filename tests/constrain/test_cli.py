@@ -64,6 +64,20 @@ def test_check_lists_narrowings_when_asked(command: Any, tmp_path: Path) -> None
     assert "whitespace" in out
 
 
+def test_check_takes_the_options_of_a_grammar(command: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "good.json", {"type": "object", "properties": {"b": {}}, "minProperties": 2})
+    options = ("--whitespace", "spaced", "--property-order", "declared", "--escapes", "plain")
+    status, out, _ = command("check", "--narrowings", *options, path)
+    assert status == 0
+    for words in ("one blank after each comma", "in the order in which the schema declares", "are escaped"):
+        assert words in out
+        assert words not in command("check", "--narrowings", path)[1]
+    assert command("check", "--closed-objects", path)[0] == 1
+    status, out, err = command("check", "--escapes", "some", path)
+    assert (status, out) == (1, "")
+    assert 'escapes must be "any" or "plain"' in one_error_line(err)
+
+
 @pytest.mark.parametrize(
     ("schema", "verdict", "pointer", "keyword"),
     [
@@ -187,6 +201,19 @@ def test_generate_prints_a_valid_value_and_nothing_else(
     status, out, err = command("generate", "-m", tiny_model_folder, "-s", schema, "-p", "Hello", *extra)
     assert (status, err) == (0, "")
     jsonschema.validate(json.loads(out), GOOD)
+
+
+def test_generate_writes_in_the_style_asked_for(command: Any, tmp_path: Path, tiny_model_folder: Path) -> None:
+    schema = {**GOOD, "required": ["ok", "n"]}
+    options = ("--whitespace", "spaced", "--property-order", "declared", "--escapes", "plain", "--temperature", "1.0")
+    for seed in range(3):
+        arguments = ("generate", "-m", tiny_model_folder, "-s", write(tmp_path / "g.json", schema), "-p", "Hello")
+        status, out, _ = command(*arguments, *options, "--seed", seed)
+        assert status == 0
+        value = json.loads(out)
+        assert list(value) == ["n", "ok"]
+        number, rest = out.strip().removeprefix('{"n": ').split(", ", 1)
+        assert (float(number), rest) == (value["n"], f'"ok": {json.dumps(value["ok"])}}}')
 
 
 def test_generate_reports_a_cut_off_value(command: Any, tmp_path: Path, tiny_model_folder: Path) -> None:

@@ -11,8 +11,10 @@ import jsonschema
 import numpy
 import pytest
 
+import constrain
+
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-LIBRARY, LOOP = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+LIBRARY, LOOP, STYLE = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 SCHEMA = {
     "type": "object",
     "properties": {"city": {"enum": ["Oslo", "Bergen"]}, "days": {"enum": [1, 2, 3]}},
@@ -34,3 +36,23 @@ def test_the_examples(tiny_model_folder: Path) -> None:
     exec(LOOP, names)
     assert torch.isfinite(names["logits"][0, first])
     assert names["logits"][0].isinf().sum() > 200
+
+
+def test_the_example_of_a_strict_style(tiny_model_folder: Path) -> None:
+    """What the README says of it: a value has one text, that of `json.dumps`."""
+    transformers = pytest.importorskip("transformers")
+    names: dict[str, Any] = {"constrain": constrain, "schema": SCHEMA}
+    exec(STYLE, names)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model_folder)
+    compiled = names["strict"].compile(constrain.Vocabulary.from_tokenizer(tokenizer))
+    text = json.dumps({"city": "Oslo", "days": 2}, ensure_ascii=False)
+    for other in (
+        text,
+        json.dumps({"days": 2, "city": "Oslo"}),
+        json.dumps({"city": "Oslo", "days": 2}, indent=2),
+        json.dumps({"city": "Oslo", "days": 2}, separators=(",", ":")),
+        text.replace("Oslo", "\\u004fslo"),
+    ):
+        assert json.loads(other) == json.loads(text)
+        matcher = compiled.matcher()
+        assert (matcher.accept_bytes(other.encode()) and matcher.is_accepting) == (other == text)

@@ -44,9 +44,13 @@ class MatcherMachine(RuleBasedStateMachine):
         self.pairs: list[tuple[Any, list[int]]] = []
         self.current = 0
 
+    def compile(self, name: str) -> Any:
+        """The grammar of a test schema."""
+        return compiled(CASES[name].schema, "mixed")
+
     @initialize(name=st.sampled_from(NAMES))
     def start(self, name: str) -> None:
-        self.grammar = compiled(CASES[name].schema, "mixed")
+        self.grammar = self.compile(name)
         self.pairs = [(self.grammar.matcher(), [])]
 
     def _replay(self, history: list[int]) -> Any:

@@ -1,0 +1,309 @@
+"""Tool calls as a grammar: any of some tools, in the wire format of a model, as often as the choice says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+from constrain.engine.around import Around
+from constrain.engine.automaton import Automaton
+from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.grammar import DEFAULT_CACHE_BYTES, Grammar, Narrowing, json_schema
+from constrain.engine.text_style import TextStyle
+from constrain.grammars.errors import ConstrainError
+from constrain.grammars.json_schema.inhabit import Inhabitation
+from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
+from constrain.grammars.json_schema.normal import NormalForm, Variable
+from constrain.grammars.tool_formats import (
+    BareArguments,
+    Format,
+    PythonArguments,
+    TaggedArguments,
+    get_format,
+)
+from constrain.tools import Tool, ToolChoice, close_objects, read_tool_choice, read_tools
+from constrain.tools.problems import ToolError
+from constrain.tools.tool_names import check_unique
+from constrain.vocabulary import Vocabulary
+from constrain.wire.build import Message, build
+from constrain.wire.marks import forbidden_texts, marks_of
+from constrain.wire.nodes import Values
+from constrain.wire.restricted import check_names, restricted
+from constrain.wire.symbols import token_of, with_symbols
+
+Reasoning = Literal["may begin", "open", "ended"]
+_KEPT_TOOLS = 4096
+
+
+class ToolCallGrammar(Grammar):
+    """The messages that a model may write where it is given tools. Made by `tool_calls`.
+
+    Attributes:
+        format: the wire format.
+        tools: the tools that may be called.
+        least, most: the least and the most calls; None for any number.
+    """
+
+    def __init__(
+        self,
+        format: Format,
+        tools: Sequence[Tool],
+        least: int,
+        most: int | None,
+        *,
+        reasoning: Reasoning,
+        counted: int,
+        closed_objects: bool,
+        whitespace: bool,
+    ) -> None:
+        self.format, self.tools, self.least, self.most = format, tuple(tools), least, most
+        self._reasoning, self._counted, self._closed = reasoning, counted, closed_objects
+        self._whitespace, self._pattern = whitespace, None
+        self._style = TextStyle("bounded" if whitespace else "none")
+        self._check()
+        self._arguments: list[Grammar | None] = [None] * len(self.tools)
+        for i in range(len(self.tools)):
+            self.arguments(i)
+        content = json.dumps(
+            [repr(format), least, most, reasoning, counted, closed_objects, whitespace,
+             [[t.name, t.argument_schema] for t in self.tools]],
+            default=str,
+        )  # fmt: skip
+        self.fingerprint = hashlib.sha256(content.encode()).hexdigest()
+
+    def _check(self) -> None:
+        check_unique((f"tool {i}", t) for i, t in enumerate(self.tools))
+        for tool in self.tools:
+            if not self.format.names.allows(tool.name):
+                raise ToolError(
+                    repr(tool.name),
+                    f"the format {self.format.name!r} cannot write this name; it takes {self.format.names.words}",
+                )
+
+    def arguments(self, number: int) -> Grammar:
+        """The grammar of a tool's arguments, made when first asked for."""
+        found = self._arguments[number]
+        if found is None:
+            tool = self.tools[number]
+            try:
+                schema = tool.argument_schema
+                if self._closed and tool.strict is not False:
+                    schema = close_objects(schema)  # before what the format cannot write is taken away
+                found = _arguments(_content(self._written(schema)), self._whitespace)
+            except ConstrainError as error:
+                raise _of_tool(error, tool.name) from error
+            self._arguments[number] = found
+        return found
+
+    def _written(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The schema of what the format can write of some arguments."""
+        dialect = self.format.arguments
+        if isinstance(dialect, TaggedArguments):
+            return restricted(parameters, forbidden_texts(self.format), flagged=dialect.flagged)
+        if isinstance(dialect, PythonArguments | BareArguments):
+            check_names(parameters, dialect)
+        return parameters
+
+    @property
+    def unenforced(self) -> tuple[Unenforced, ...]:
+        """What is left out of the tools' schemas, such as formats that no specification defines; by tool."""
+        return tuple(
+            Unenforced(f"{tool.name}#{u.pointer}", u.keyword, u.reason)
+            for i, tool in enumerate(self.tools)
+            for u in self.arguments(i).unenforced
+        )
+
+    @property
+    def narrowings(self) -> tuple[Narrowing, ...]:
+        """Spellings that are never written, by tool and place."""
+        return tuple(
+            Narrowing(f"{tool.name}#{n.pointer}", n.keyword, n.reason)
+            for i, tool in enumerate(self.tools)
+            for n in self.arguments(i).narrowings
+        )
+
+    def compile(self, vocabulary: Vocabulary, *, cache_bytes: int = DEFAULT_CACHE_BYTES) -> CompiledToolCalls:
+        """Bind the grammar to a vocabulary; which markers are tokens, and which ids end a turn, is up to it."""
+        return CompiledToolCalls(self, vocabulary, cache_bytes=cache_bytes)
+
+    def _normal_form(self) -> tuple[NormalForm, Inhabitation]:
+        """Of any value; tools are taken in when they are called."""
+        forms = NormalForm(SchemaDocument([Subschema(pointer="")], 0))
+        return forms, Inhabitation(forms)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (
+            self.format, self.tools, self.least, self.most, self._reasoning, self._counted, self._closed,
+            self._whitespace,
+        )  # fmt: skip
+
+
+def _restore(
+    format: Format,
+    tools: tuple[Tool, ...],
+    least: int,
+    most: int | None,
+    reasoning: Reasoning,
+    counted: int,
+    closed: bool,
+    whitespace: bool,
+) -> ToolCallGrammar:
+    return ToolCallGrammar(
+        format, tools, least, most, reasoning=reasoning, counted=counted, closed_objects=closed, whitespace=whitespace
+    )
+
+
+def _content(schema: Any) -> str:
+    return json.dumps(schema, sort_keys=False)
+
+
+@lru_cache(maxsize=_KEPT_TOOLS)
+def _arguments(schema: str, whitespace: bool) -> Grammar:
+    """The grammar of arguments, kept by content: tools come again in one conversation after the other."""
+    return json_schema(json.loads(schema), whitespace="bounded" if whitespace else "none")
+
+
+def _of_tool(error: ConstrainError, name: str) -> Exception:
+    """The same error, with the tool in its pointer."""
+    pointer = getattr(error, "pointer", None)
+    if pointer is None:
+        return error
+    arguments = [f"{name}#{pointer}", getattr(error, "keyword", ""), getattr(error, "reason", str(error))]
+    if hasattr(error, "limit"):
+        arguments.append(error.limit)
+    return type(error)(*arguments)
+
+
+class CompiledToolCalls(CompiledGrammar):
+    """Tool calls over a vocabulary; see `CompiledGrammar`."""
+
+    grammar: ToolCallGrammar
+
+    def __init__(self, grammar: ToolCallGrammar, vocabulary: Vocabulary, *, cache_bytes: int) -> None:
+        f = grammar.format
+        stops = (*f.call_stops, *f.text_stops)
+        texts = [text for text in dict.fromkeys((*f.forbidden, *stops)) if text not in f.banned]
+        self._symbols = frozenset(text for text in texts if token_of(vocabulary, text) is not None)
+        self._derived = with_symbols(vocabulary, self._symbols)
+        super().__init__(grammar, vocabulary, cache_bytes=cache_bytes)
+        self.end_token_ids = self._derived.eos_token_ids
+        ids = (token_of(vocabulary, stop) for stop in stops)
+        self.stop_token_ids = frozenset(i for i in ids if i is not None)
+
+    def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:  # noqa: ARG002
+        return self._derived
+
+    def _new_automaton(self) -> Automaton:
+        grammar = self.grammar
+        forms, _ = grammar._normal_form()
+        values = _Arguments(grammar, forms, Inhabitation(forms, self._terminals.spelling))
+        names = [tool.name for tool in grammar.tools]
+        message = Message(grammar.format, names, grammar.least, grammar.most, grammar._counted, self._symbols)
+        wire = build(message, values, reasoning=grammar._reasoning)
+        dialect = grammar.format.arguments
+        values.around = Around(
+            wire,
+            values.variable,
+            marks_of(grammar.format),
+            members=isinstance(dialect, TaggedArguments | PythonArguments),
+            stretch=_stretch(grammar.format),
+        )
+        return Automaton(
+            self._terminals,
+            forms,
+            values.inhabitation,
+            around=values.around,
+            python_words=isinstance(dialect, PythonArguments),
+            style=grammar._style,
+            row_bytes=self.cache_bytes // 4,
+        )
+
+
+class _Arguments(Values):
+    """The arguments of tools in the normal form of one automaton; a tool is taken in when it is first asked for."""
+
+    def __init__(self, grammar: ToolCallGrammar, forms: NormalForm, inhabitation: Inhabitation) -> None:
+        self._grammar, self._forms, self.inhabitation = grammar, forms, inhabitation
+        self._variables: dict[int, Variable] = {}
+        self.around: Around | None = None
+
+    @property
+    def typist(self) -> Around:
+        assert self.around is not None
+        return self.around
+
+    def parameters(self, tool: int) -> Any:
+        return self._grammar.tools[tool].argument_schema
+
+    def variable(self, tool: int) -> Variable:
+        """The variable of a tool's arguments."""
+        found = self._variables.get(tool)
+        if found is None:
+            grammar = self._grammar.arguments(tool)
+            found = self._variables[tool] = self._forms.add(grammar._document)
+            self._forms.has_repeated = self._forms.has_repeated or grammar._has_repeated
+        return found
+
+    def shortest(self, tool: int) -> float:
+        return self.inhabitation.shortest(self.variable(tool))
+
+
+def _stretch(format: Format) -> tuple[int, int]:
+    """By how much typed arguments may be longer than their JSON: a factor, and bytes besides."""
+    dialect = format.arguments
+    if isinstance(dialect, TaggedArguments):
+        overhead = 2 * len(format.member_parts) + len(dialect.member.encode()) + 8
+        return 1 + overhead, overhead
+    return (3 + len(dialect.quote.encode()), 0) if isinstance(dialect, BareArguments) else (1, 0)
+
+
+def tool_calls(
+    tools: Any,
+    *,
+    format: str | Format,
+    tool_choice: Any = "auto",
+    parallel: bool | int = True,
+    reasoning: Reasoning = "may begin",
+    counted: int = 0,
+    closed_objects: bool = True,
+    whitespace: Literal["bounded", "none"] = "bounded",
+) -> ToolCallGrammar:
+    """The grammar of a model's message where it is given tools.
+
+    Args:
+        tools: one tool or several, as `read_tools` takes them.
+        format: the name of a wire format, or a `Format`.
+        tool_choice: "auto", "required", "none", the name of a tool, or what an API calls a choice; see
+            `read_tool_choice`.
+        parallel: whether the message may hold several calls; a number is the most it may hold.
+        reasoning: where the prompt ends: before a block of reasoning that "may begin", within an "open" one, or where
+            it has "ended".
+        counted: calls of the conversation so far; formats whose ids count go on from there.
+        closed_objects: read an absent `additionalProperties` as false, as most schemas of tools mean it.
+        whitespace: as for `json_schema`, within arguments.
+
+    Raises:
+        ToolError: a tool cannot be read, or the format cannot write its name.
+        ToolChoiceError: the choice is none, or does not fit the tools.
+        ToolFormatError: there is no such format.
+        InvalidSchemaError, UnsupportedSchemaError, UnsatisfiableSchemaError, ResourceLimitError: about the parameters
+            of a tool, which the pointer names before its "#".
+    """
+    read = read_tools(tools)
+    choice = (
+        tool_choice if isinstance(tool_choice, ToolChoice) else read_tool_choice(tool_choice, read, parallel=parallel)
+    )
+    resolved = choice.resolve(read)
+    return ToolCallGrammar(
+        get_format(format),
+        resolved.tools,
+        resolved.least,
+        resolved.most,
+        reasoning=reasoning,
+        counted=counted,
+        closed_objects=closed_objects,
+        whitespace=whitespace == "bounded",
+    )

@@ -1,0 +1,282 @@
+"""Arguments that are not written as JSON, as nodes that type the JSON of the same value into the automaton.
+
+Where such arguments stand is told by where the automaton stands after the JSON that the text so far means, and by a few
+characters of which it is not known yet what they mean. A way is open where the automaton can go on.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from constrain.kernels.step import ARRAY_FIRST, ATOM, KEY, OBJECT_FIRST, OBJECT_NEXT, RAW, VALUE
+from constrain.wire.nodes import Item, Items, Node, Progress
+
+NOWHERE = -1
+
+
+class Typist(Protocol):
+    """What types; see `constrain.engine.around.Around`."""
+
+    def open(self, owner: Owner, tool: int) -> int: ...
+    def feed(self, position: int, data: bytes, *, marked: bool = True) -> int: ...
+    def settle(self, position: int) -> int: ...
+    def mode(self, position: int) -> int: ...
+    def distance(self, position: int) -> float: ...
+    def is_own(self, position: int) -> bool: ...
+    def is_open(self, position: int) -> bool: ...
+
+
+Owner = tuple["TypedArguments", Progress]
+
+
+class TypedArguments(Node):
+    """Arguments of one notation. The first element of `at` names what is being read, the second is a position."""
+
+    def __init__(self, typist: Callable[[], Typist], following: Node) -> None:
+        self._typist, self.following = typist, following
+        self._starts: dict[Progress, int] = {}
+
+    @property
+    def typist(self) -> Typist:
+        return self._typist()
+
+    def start(self, progress: Progress) -> int:
+        """The position before the arguments' JSON."""
+        found = self._starts.get(progress)
+        if found is None:
+            (tool,) = progress.tools
+            found = self._starts[progress] = self.typist.open((self, progress), tool)
+        return found
+
+    @abstractmethod
+    def after_member(self, position: int, progress: Progress) -> Items:
+        """The items after a member whose value the automaton has read by itself."""
+
+    def after_word(self, item: Item, word: bytes) -> Items:
+        """The items after a word that was read as a whole: the name of a member that is not declared, or any."""
+        raise NotImplementedError
+
+    def cost(self, progress: Progress) -> float:
+        return self.typist.distance(self.start(progress))
+
+
+def json_spelling(byte: int) -> bytes:
+    """How a byte of a string's UTF-8 is spelled within a JSON string, with an escape only where there must be one."""
+    if byte == 0x22:
+        return b'\\"'
+    if byte == 0x5C:
+        return b"\\\\"
+    if byte < 0x20:
+        return _SHORT.get(byte) or b"\\u%04x" % byte
+    return bytes((byte,))
+
+
+_SHORT = {8: b"\\b", 9: b"\\t", 10: b"\\n", 12: b"\\f", 13: b"\\r"}
+SPELLINGS = tuple(json_spelling(b) for b in range(256))
+
+
+class PythonKeywords(TypedArguments):
+    """`a="x", b=[1, None]`: keyword arguments, their values JSON but for the three words."""
+
+    def enter(self, progress: Progress) -> Items:
+        position = self.typist.feed(self.start(progress), b"{")
+        return self._member(position, b'"', progress, first=True)
+
+    def _member(self, position: int, opening: bytes, progress: Progress, *, first: bool) -> Items:
+        items: list[Item] = []
+        if self.typist.feed(position, opening) != NOWHERE:
+            items.append(Item(self, ("key" if first else "comma", position, b""), progress))
+        if self.typist.feed(position, b"}") != NOWHERE:
+            items += self.following.enter(progress)
+        return tuple(items)
+
+    def after_member(self, position: int, progress: Progress) -> Items:
+        return self._member(position, b',"', progress, first=False)
+
+    def step(self, item: Item) -> Iterator[tuple[Sequence[int], Items]]:
+        kind, position, *more = item.at
+        read = more[0] if more else b""
+        if kind == "comma":
+            after = self.typist.feed(position, b",")
+            yield b",", (Item(self, ("blank", after, b""), item.progress),)
+            return
+        if kind == "blank":  # after a comma: at most one blank, or a line break and blanks
+            if len(read) < _MOST_BLANKS:
+                if not read:
+                    yield b" \t", (Item(self, ("blank", position, b" "), item.progress),)
+                    yield b"\n", (Item(self, ("blank", position, b"\n"), item.progress),)
+                elif read[0] == 0x0A:
+                    yield b" \t", (Item(self, ("blank", position, read + b" "), item.progress),)
+            kind, read = "key", b""
+        if kind == "word":
+            yield _NAME, (item,)
+            yield b"=", (Item(self, ("named", position, b""), item.progress),)
+        if kind == "key" and not read and self.typist.is_open(position):
+            yield _NAME_START, (Item(self, ("word", position, b""), item.progress),)
+            return
+        if kind == "key":
+            for byte in _NAME if read else _NAME_START:
+                text = read + bytes((byte,))
+                if self._typed(position, text) != NOWHERE:
+                    yield (byte,), (Item(self, ("key", position, text), item.progress),)
+            if read and read.decode() not in _KEYWORDS:
+                value = self.typist.feed(self._typed(position, read), b'":')
+                if value != NOWHERE:
+                    yield b"=", (Item(self, ("call", value), item.progress),)
+
+    def _typed(self, position: int, key: bytes) -> int:
+        return self.typist.feed(position, b'"' + key)
+
+    def after_word(self, item: Item, word: bytes) -> Items:
+        position = item.at[1]
+        value = self.typist.feed(position, b'"' + word + b'":') if word.decode() not in _KEYWORDS else NOWHERE
+        return (Item(self, ("call", value), item.progress),) if value != NOWHERE else ()
+
+    def rest(self, item: Item) -> float:
+        kind, position, *more = item.at
+        if kind == "call":
+            return self.typist.distance(position)
+        if kind == "key" and more[0]:
+            return self.typist.distance(self._typed(position, more[0]))
+        return self.typist.distance(position)
+
+
+_NAME_START = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+_NAME = _NAME_START + b"0123456789"
+_MOST_BLANKS = 33
+_KEYWORDS = frozenset(keyword.kwlist)
+
+
+class Ended:
+    """Where a text may be its own end: how much of `end` has been read that may be part of the text as well."""
+
+    def __init__(self, end: bytes) -> None:
+        self.end = end
+        self._next: list[list[tuple[int, int]]] = []  # by characters of the end read, by byte: the same, and how many
+        # characters that were held back belong to the text after all (without the byte itself)
+        for read in range(len(end)):
+            row = []
+            for byte in range(256):
+                text = end[:read] + bytes((byte,))
+                keep = next(k for k in range(min(len(text), len(end)), -1, -1) if text.endswith(end[:k]))
+                row.append((keep, len(text) - keep))
+            self._next.append(row)
+
+    def step(self, read: int, byte: int) -> tuple[int, bytes]:
+        """How much of the end has been read after a byte, and what now is known to be text."""
+        keep, released = self._next[read][byte]
+        return keep, (self.end[:read] + bytes((byte,)))[:released]
+
+
+class Bare(TypedArguments):
+    """`{a:<quote>text<quote>,b:[1,null]}`: JSON without whitespace, with bare names and quotes of its own."""
+
+    def __init__(self, typist: Callable[[], Typist], following: Node, quote: bytes, name: bytes) -> None:
+        """`quote` is before and after a string; `name` has the bytes that a member's name may have."""
+        super().__init__(typist, following)
+        self.quote, self.name = quote, name
+        self._ended = Ended(quote)
+
+    def enter(self, progress: Progress) -> Items:
+        return (Item(self, ("begin", self.start(progress)), progress),)
+
+    def after_member(self, position: int, progress: Progress) -> Items:  # noqa: ARG002
+        raise AssertionError("all values are typed")
+
+    def _land(self, position: int, progress: Progress) -> Items:
+        if position == NOWHERE:
+            return ()
+        if self.typist.mode(position) == RAW:
+            return self.following.enter(progress)
+        return (Item(self, ("at", position), progress),)
+
+    def step(self, item: Item) -> Iterator[tuple[Sequence[int], Items]]:
+        kind, position, *more = item.at
+        typist, progress = self.typist, item.progress
+        if kind == "begin":
+            yield b"{", self._land(typist.feed(position, b"{"), progress)
+            return
+        if kind == "open":  # within an opening quote, already typed
+            (read,) = more
+            done = read + 1 == len(self.quote)
+            after = ("string", position, 0) if done else ("open", position, read + 1)
+            yield self.quote[read : read + 1], (Item(self, after, progress),)
+            return
+        if kind == "string":
+            yield from self._string(position, more[0], progress)
+            return
+        if kind == "word":
+            yield self.name, (item,)
+            yield b":", (Item(self, ("named", position), progress),)
+            return
+        mode = typist.mode(position)
+        if mode in (VALUE, ARRAY_FIRST):
+            opened = typist.feed(position, b'"')
+            if opened != NOWHERE:
+                after = ("open", opened, 1) if len(self.quote) > 1 else ("string", opened, 0)
+                yield self.quote[:1], (Item(self, after, progress),)
+            plain = b"{[-0123456789tfn]"
+        elif mode in (OBJECT_FIRST, OBJECT_NEXT):
+            named = typist.feed(position, b'"')
+            if named != NOWHERE and typist.is_open(position):
+                yield self.name, (Item(self, ("word", named), progress),)
+            for byte in self.name if named != NOWHERE and not typist.is_open(position) else b"":
+                if items := self._land(typist.feed(named, SPELLINGS[byte]), progress):
+                    yield (byte,), items
+            plain = b"}" if mode == OBJECT_FIRST else b""
+        elif mode == KEY:
+            for byte in self.name:
+                if items := self._land(typist.feed(position, SPELLINGS[byte]), progress):
+                    yield (byte,), items
+            if items := self._land(typist.feed(position, b'":'), progress):
+                yield b":", items
+            plain = b""
+        else:
+            plain = b",}]" if mode != ATOM else b",}]0123456789+-.eEtruefalsn"
+        for byte in dict.fromkeys(plain):
+            if byte == self.quote[0]:
+                continue
+            if items := self._land(typist.feed(position, bytes((byte,))), progress):
+                yield (byte,), items
+
+    def after_word(self, item: Item, word: bytes) -> Items:
+        _, position = item.at
+        typed = self.typist.feed(position, b"".join(SPELLINGS[b] for b in word) + b'":')
+        return self._land(typed, item.progress)
+
+    def _string(self, position: int, held: int, progress: Progress) -> Iterator[tuple[Sequence[int], Items]]:
+        for byte in range(256):
+            read, text = self._ended.step(held, byte)
+            if items := self._in_string(position, read, text, progress):
+                yield (byte,), items
+
+    def _in_string(self, position: int, read: int, text: bytes, progress: Progress) -> Items:
+        position = self.typist.feed(position, b"".join(SPELLINGS[b] for b in text)) if text else position
+        if position == NOWHERE:
+            return ()
+        if read == len(self.quote):
+            return self._land(self.typist.feed(position, b'"'), progress)
+        if read and self._end(position) == NOWHERE:
+            held = b"".join(SPELLINGS[b] for b in self.quote[:read])
+            if self.typist.feed(position, held) == NOWHERE:
+                return ()
+        return (Item(self, ("string", position, read), progress),)
+
+    def _end(self, position: int) -> int:
+        return self.typist.feed(position, b'"')
+
+    def rest(self, item: Item) -> float:
+        kind, position, *more = item.at
+        if kind == "open":
+            return len(self.quote) - more[0] + self.typist.distance(position)
+        if kind == "string" and more[0]:
+            ended = self._end(position)
+            ways = [len(self.quote) - more[0] + self.typist.distance(ended)] if ended != NOWHERE else []
+            held = self.typist.feed(position, b"".join(SPELLINGS[b] for b in self.quote[: more[0]]))
+            ways += [self.typist.distance(held)] if held != NOWHERE else []
+            return min(ways, default=math.inf)
+        return self.typist.distance(position)
