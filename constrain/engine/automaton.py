@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.distance import distance
+from constrain.engine.budget import Budget
+from constrain.engine.distance import Measure, distance
 from constrain.engine.escapes import intersection, long_escapes
 from constrain.engine.scanners import PYTHON_WORDS
 from constrain.engine.shapes import ObjectBranch, Shapes
@@ -96,6 +97,8 @@ class Automaton:
         self.store.bind_rows(rows)
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
+        self._budget: Budget | None = None
+        self.start_mode = VALUE if raw is None else RAW
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         self.C[m.ARGUMENT_DEPTH] = -1
         self.around = around
@@ -113,6 +116,7 @@ class Automaton:
     def nbytes(self) -> int:
         """Bytes in use by this automaton alone, the vocabulary's tables not counted."""
         layer = 0 if self._unique is None else self._unique.nbytes
+        layer += 0 if self._budget is None else self._budget.nbytes
         return self.store.allocated + 4 * int(self.C[m.N_ROWS]) * self.terminals.words + layer
 
     def call(self, kernel: Callable[..., int], *args: Any) -> int:
@@ -134,6 +138,13 @@ class Automaton:
         if self._unique is None and self.shapes.tracks:
             self._unique = Uniqueness(self)
         return self._unique
+
+    @property
+    def budget(self) -> Budget:
+        """What the positions need to get to the end; made at first use."""
+        if self._budget is None:
+            self._budget = Budget(self)
+        return self._budget
 
     def accept_token(self, position: int, token: int) -> int:
         """The position after a token; negative where it is refused."""
@@ -175,15 +186,25 @@ class Automaton:
         """Whether the document is complete at a position."""
         return position < TRACKED and bool(position_may_end(self.address, position))
 
-    def distance(self, position: int, *, stretched: bool = True) -> int:
-        """Bytes of a short completion from a position that is not complete."""
+    def distance(self, position: int, measure: Measure | None = None, *, stretched: bool = True) -> int:
+        """Bytes of a short completion from a position that is not complete; `measure` as for the function."""
         if stretched and self.around is not None and self.around.mode(position) != RAW:
             return int(self.around.distance(position))
         if not self.shapes.tracks and not self.shapes.demands_several:
-            return distance(self, position)
+            return distance(self, position, measure)
+        return self._layer.distance(position)
+
+    def next_to_end(self, position: int) -> int | None:
+        """The position after the next byte of the completion that `distance` measures, where one is singled out."""
+        if not self.shapes.tracks and not self.shapes.demands_several:
+            return None
+        return self._layer.next_to_end(position)
+
+    @property
+    def _layer(self) -> Uniqueness:
         if self._unique is None:
             self._unique = Uniqueness(self)
-        return self._unique.distance(position)
+        return self._unique
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
 _LONG = 12  # bytes of the longest spelling of one character
 _NOT_YET = 10_000
+_IN_VALUE = (s.VALUE, s.COLON, s.STRING, s.ATOM, s.LITERAL, s.RAW, s.END)  # a frame has a slot then
 _Key = int | bytes | None
 
 
@@ -49,7 +50,9 @@ class _Frame:
         return bool(self._seen and int(self._seen_words[self._seen + (name >> 6)]) >> (name & 63) & 1)
 
 
-class _Measure:
+class Measure:
+    """Distances of one automaton. What is after a frame's value is kept, so one object serves many positions."""
+
     def __init__(self, automaton: Automaton) -> None:
         self._a = automaton
         self._shapes = automaton.shapes
@@ -403,12 +406,15 @@ def _spell(text: bytes, depth: int, ends_of: Ends, spelling: Spelling) -> float:
     return cost + sum(spelling[b] for b in rest)
 
 
-def distance(automaton: Automaton, position: int) -> int:
-    """Bytes of a short completion from a position that is not complete."""
+def distance(automaton: Automaton, position: int, measure: Measure | None = None) -> int:
+    """Bytes of a short completion from a position that is not complete.
+
+    `measure` is one of the automaton's, for callers with many positions.
+    """
     at = position * POS_WIDTH
     stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
     x &= (1 << s.MARK_SHIFT) - 1
-    measure = _Measure(automaton)
+    measure = measure or Measure(automaton)
     gap = automaton.shapes.inhabitation.gap
     if mode == s.VALUE:
         cost = max(0, gap - x) + measure.value(stack)
@@ -429,3 +435,51 @@ def distance(automaton: Automaton, position: int) -> int:
         if mode == s.OBJECT_NEXT:
             cost += max(0, gap - x)
     return int(cost)
+
+
+def next_name_bytes(automaton: Automaton, position: int) -> list[int]:
+    """Inside a member's name, or one of a set of strings: bytes with which those go on that may still be meant."""
+    at = position * POS_WIDTH
+    stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
+    low, high, depth = q & _20, q >> 20 & _20, q >> 40
+    if x & ((1 << s.MARK_SHIFT) - 1) != s.X_NONE:
+        return []
+    if mode == s.LITERAL:
+        names = [text for text, _ in automaton.shapes.scanners.literals[n][low:high]]
+    elif mode == s.KEY:
+        shape, _ = automaton.shapes.sets[_Frame(automaton, stack).state]
+        names = [name.encode() for name in shape.names[low:high]]
+    else:
+        return []
+    return list(dict.fromkeys(name[depth] for name in names if len(name) > depth))
+
+
+def name_slack(automaton: Automaton, stack: int, mode: int, n: int) -> float:
+    """Bytes by which two positions may differ in their distance if only the text of a free name differs.
+
+    The others are those of one of the positions. A name that is in use, or nearly so, takes the next ones in length.
+    """
+    shapes = automaton.shapes
+    spelling = shapes.inhabitation.spelling
+    total = 0
+    at = stack
+    while at >= 0:
+        frame = _Frame(automaton, at)
+        shape, live = shapes.sets[shapes.slots[frame.state][0] if at != stack or mode in _IN_VALUE else frame.state]
+        at = frame.parent
+        if shape.members is None:
+            continue
+        taken = len(shape.names) + len(automaton.free_names(frame.free)) + 2
+        if not shape.members.components:
+            total += 2 * taken.bit_length() + 2
+            continue
+        longest = 0
+        for i in live:
+            branch = shape.branches[i]
+            for members in branch.free if isinstance(branch, ObjectBranch) else ():
+                texts = list(islice(shapes.short_names(shape.keys, members), taken))
+                if mode == s.KEY and (rest := shapes.shortest_name(n >> 24 & _30, members)) is not None:
+                    texts.append(rest)
+                longest = max(longest, *(sum(spelling[b] for b in text) for text in texts), 0)
+        total += 2 * longest + 2
+    return total

@@ -6,6 +6,7 @@ too: when the shared cache is dropped, the position is found again by reading it
 
 from __future__ import annotations
 
+import math
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ class Matcher:
         "_follow",
         "_lock",
         "_positions",
+        "_size",
         "_stops",
         "_terminated",
         "_words",
@@ -61,6 +63,7 @@ class Matcher:
         self._terminated = False
         self._eos = compiled.end_token_ids
         self._stops = compiled.stop_token_ids
+        self._size = compiled.vocabulary.size
         self._words = compiled.bitmask_words
 
     @property
@@ -106,7 +109,7 @@ class Matcher:
                     return REFUSED
                 self._terminated = True
                 return _ENDED
-            if not 0 <= token_id < self._compiled.vocabulary.size:
+            if not 0 <= token_id < self._size:
                 return REFUSED
             to = self._automaton.accept_token(position, token_id)
             self._compiled._trim()
@@ -150,8 +153,8 @@ class Matcher:
         other._address, other._checked = self._address, None
         other._follow, other._write, other._fill = self._follow, self._write, self._fill
         other._positions, other._accepted = self._positions.copy(), self._accepted.copy()
-        other._terminated, other._eos, other._words = self._terminated, self._eos, self._words
-        other._stops = self._stops
+        other._terminated, other._eos, other._stops = self._terminated, self._eos, self._stops
+        other._size, other._words = self._size, self._words
         return other
 
     def reset(self) -> None:
@@ -179,29 +182,35 @@ class Matcher:
 
     # ---- looking -----------------------------------------------------------------------------------------------------
 
-    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> None:
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0, *, max_tokens: int | None = None) -> None:
         """Write which tokens may come next into row `index` of `bitmask`.
 
         `bitmask` is int32 or uint32, shape (rows, words) or (words,), numpy or torch; token i is bit i % 32 of word
         i // 32. It has `ceil(width / 32)` words or more; those beyond the vocabulary are cleared. An end-of-sequence id
         is allowed where the text is complete. After the end nothing is. Raises ValueError when the row is too short.
+
+        With `max_tokens`, the number of tokens that may still come (this one included, an end-of-sequence id not
+        counted), only those are allowed after which the text can be completed in time. Where `tokens_to_end` is at most
+        `max_tokens`, and the number falls by one at each step, the text is complete in time whatever is chosen. So long
+        as every allowed token leaves room enough, the mask is the one without a limit. Where the end is out of reach,
+        the tokens that lead nearest to it are allowed.
         """
-        if bitmask is self._checked and type(index) is int:
+        if max_tokens is None and bitmask is self._checked and type(index) is int:
             if self._write(self._address, self._positions[-1], bitmask, index) == OK:
                 return
             with self._lock:
                 position = self._position()
                 if self._fill(self._address, position, bitmask, index) == OK:
                     return
-        self._fill_any(bitmask, index)
+        self._fill_any(bitmask, index, max_tokens)
 
-    def _fill_any(self, bitmask: Any, index: int) -> None:
+    def _fill_any(self, bitmask: Any, index: int, max_tokens: int | None) -> None:
         """Fill a row of any kind of bitmask, with any help that it takes."""
         row = bitmask if bitmask.ndim == 1 else bitmask[index]
         if row.shape[0] < self._words:
             raise ValueError(f"the bitmask has {row.shape[0]} words, the vocabulary needs {self._words}")
         if type(row) is not np.ndarray:
-            self._fill_foreign(row)
+            self._fill_foreign(row, max_tokens)
             return
         if row.dtype != np.int32:
             if row.dtype != np.uint32:
@@ -219,20 +228,28 @@ class Matcher:
             position = self._position()  # first: it may change the automaton
             self._automaton.copy_row(position, out)
             self._compiled._trim()
+            if max_tokens is not None:
+                self._restrict(out, max_tokens)
         if out is not row:
             row[:] = out
 
-    def _fill_foreign(self, row: Any) -> None:
+    def _restrict(self, row: np.ndarray[Any, np.dtype[np.int32]], max_tokens: int) -> None:
+        """Take out of the mask of this position what leads too far; the lock is held, the sequence is not over."""
+        position = self._position()
+        self._automaton.budget.restrict(position, max_tokens, row[: self._words])
+        self._compiled._trim()
+
+    def _fill_foreign(self, row: Any, max_tokens: int | None) -> None:
         """Fill a row that is a torch tensor, on any device."""
         if str(row.dtype) not in ("torch.int32", "torch.uint32"):
             raise TypeError(f"the bitmask must be int32 or uint32, numpy or torch, not {row.dtype}")
         if row.device.type == "cpu":
-            self.fill_next_token_bitmask(row.numpy())
+            self.fill_next_token_bitmask(row.numpy(), max_tokens=max_tokens)
             return
         import torch
 
         host = np.zeros(row.shape[0], dtype=np.int32)
-        self.fill_next_token_bitmask(host)
+        self.fill_next_token_bitmask(host, max_tokens=max_tokens)
         row.copy_(torch.from_numpy(host).view(row.dtype))
 
     @property
@@ -330,3 +347,18 @@ class Matcher:
             if self._automaton.may_end(position):
                 return 0
             return self._automaton.distance(position)
+
+    @property
+    def tokens_to_end(self) -> int | None:
+        """Tokens of this vocabulary that are enough to complete the text, an end-of-sequence id not counted.
+
+        At most `min_tokens_to_end`: the fewest tokens that spell one short completion, 0 where the text is complete.
+        Another completion may take fewer still. None where the vocabulary is known to spell no completion byte by byte,
+        which happens with regular expressions only.
+        """
+        if self._terminated:
+            return 0
+        with self._lock:
+            need = self._automaton.budget.need(self._position())
+            self._compiled._trim()
+            return None if need == math.inf else int(need)

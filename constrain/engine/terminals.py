@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from dataclasses import dataclass
 
@@ -42,6 +43,7 @@ class Terminals:
         trie = vocabulary.trie
         self.words = max(1, vocabulary.bitmask_words)
         self.rows = RowMemory()
+        self.size = vocabulary.size
         self._tokens = [t or b"" for t in vocabulary.token_bytes]
         self.single_bytes = frozenset(t[0] for t in self._tokens if len(t) == 1)
         self.spelling = spelling_with(self.single_bytes)
@@ -81,6 +83,16 @@ class Terminals:
         children(trie.depth, trie.end, first, child)
         self.fixed[m.T_KIDS], self.fixed[m.T_KID_NODE] = first, child
         self.fixed[m.T_KID_BYTE] = trie.byte[child]
+
+    @functools.cached_property
+    def spelled(self) -> dict[bytes, int]:
+        """By its bytes, the id of a token of text; of several with the same bytes, the first."""
+        ends = set(self.fixed[m.EOS].tolist())
+        found: dict[bytes, int] = {}
+        for token, text in enumerate(self._tokens):
+            if text and token not in ends:
+                found.setdefault(text, token)
+        return found
 
     def _classify(self, trie: Trie) -> None:
         """Sort the characters of the vocabulary into classes, by node and by token."""
