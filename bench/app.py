@@ -348,6 +348,9 @@ def generate(
     model: Annotated[
         str, typer.Option("--model", "-m", help="A folder or hub name, or 'smollm2' for the demo's model.")
     ] = "smollm2",
+    work: Annotated[
+        str, typer.Option(help="tools: calls of three tools; record: an object with long names.")
+    ] = "tools",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of one answer.")] = 96,
     repeats: Annotated[int, typer.Option(min=1, help="How often each prompt is answered.")] = 3,
     time_limit: TimeLimit = 600.0,
@@ -363,7 +366,13 @@ def generate(
     _check_drawing(plots, html)
     with _progress("engines", len(names) + 1) as advance:
         result = module.run(
-            names, model=model, max_new_tokens=max_new_tokens, repeats=repeats, limit_s=time_limit, advance=advance
+            names,
+            model=model,
+            work=work,
+            max_new_tokens=max_new_tokens,
+            repeats=repeats,
+            limit_s=time_limit,
+            advance=advance,
         )
     _finish(result, json_to, plots, html)
 

@@ -31,9 +31,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from constrain.engine.batch import fill_next_token_bitmasks
 from constrain.engine.bitmask import apply_on_host
 from constrain.engine.device_rows import device_rows_of
-from constrain.errors import GenerationError, LogitsWidthError, NoAllowedTokenError, ProcessorReuseError
+from constrain.errors import (
+    GenerationError,
+    LogitsWidthError,
+    NoAllowedTokenError,
+    ProcessorReuseError,
+    TokenBudgetError,
+)
 from constrain.kernels.apply import LEAVE, any_allowed
 from constrain.kernels.apply import over as over_code
 from constrain.kernels.device import bits_of, over_bits
@@ -41,7 +48,7 @@ from constrain.mass_recorder import Ended, MassRecorder, RecordedRow
 from constrain.prefixes import TOKEN_BYTES, PrefixState, PrefixStates
 
 if TYPE_CHECKING:
-    from constrain.engine import CompiledGrammar, Matcher
+    from constrain.engine import CompiledGrammar
     from constrain.mass import MassRecord
     from constrain.vocabulary import Vocabulary
 
@@ -82,6 +89,9 @@ class ConstrainedLogitsProcessor:
         record_mass: keep at every step how much of the model's probability the mask left, for `records`. Costs one
             more pass over the scores: on one core about 40 microseconds a row of 131,072, half of what the softmax
             that follows in sampling takes.
+        max_new_tokens: the tokens that may be generated, as given to `generate`. When few are left, only those stay
+            allowed after which the output can be completed in time, so `completed` holds for every row. An
+            end-of-sequence id is not counted: it may be what no token was left for. Without it masks know no limit.
 
     Raises:
         TypeError: a grammar is not compiled.
@@ -91,6 +101,7 @@ class ConstrainedLogitsProcessor:
             the output is refused.
         LogitsWidthError: when called: the width of the logits changed, and no draft model explains it.
         ProcessorReuseError: when called: rows that neither continue this generation nor clearly start another.
+        TokenBudgetError: when called: no completion is known that `max_new_tokens` are enough for.
 
     Example:
         >>> processor = ConstrainedLogitsProcessor(compiled)  # doctest: +SKIP
@@ -108,6 +119,7 @@ class ConstrainedLogitsProcessor:
         *,
         prompt_length: int | None = None,
         record_mass: bool = False,
+        max_new_tokens: int | None = None,
     ) -> None:
         grammars: list[CompiledGrammar] = list(compiled) if isinstance(compiled, Sequence) else [compiled]
         if not grammars:
@@ -116,6 +128,8 @@ class ConstrainedLogitsProcessor:
             raise TypeError("a compiled grammar is needed: grammar.compile(vocabulary)")
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
+        if max_new_tokens is not None and max_new_tokens < 0:
+            raise ValueError(f"max_new_tokens must not be negative, got {max_new_tokens}")
         vocabulary = grammars[0].vocabulary
         if any(g.vocabulary is not vocabulary and g.vocabulary != vocabulary for g in grammars):
             raise ValueError("all compiled grammars must be for the same vocabulary")
@@ -126,6 +140,7 @@ class ConstrainedLogitsProcessor:
         self._prefixes = [by_identity.setdefault(id(g), PrefixStates(g)) for g in grammars]
         self._given_prompt_length = prompt_length
         self._record_mass = record_mass
+        self._max_new_tokens = max_new_tokens
         self._lock = threading.Lock()
         self._usage = _Usage()
         weakref.finalize(self, self._usage.warn_if_unused)
@@ -139,6 +154,7 @@ class ConstrainedLogitsProcessor:
     def _forget(self) -> None:
         self._prompt: torch.Tensor | None = None  # (rows, prompt length), a copy
         self._logits_width = -1
+        self._end = 0  # tokens of output, those given in advance included, that max_new_tokens leads to
         self._started = False  # whether a mask was made since the prompt is known
         self._seen: set[int] = set()  # hashes of the outputs met so far
         self._emptied: torch.Tensor | None = None  # int32, shape (): a row was emptied; not read from its device yet
@@ -275,10 +291,21 @@ class ConstrainedLogitsProcessor:
         self._check_rows(rows)
         return self._prefixes[self._grammar_of(row, rows)].compiled
 
-    def matcher_after(self, output: bytes, row: int, rows: int) -> Matcher | None:
-        """The matcher after a row's output, to be read, not advanced; None where the output is over."""
+    def forced_after(self, output: bytes, row: int, rows: int) -> list[int]:
+        """The tokens that must follow a row's output; none where too few would be left to complete it after them."""
         with self._lock:
-            return self._state_of_row(output, row, rows).matcher
+            state = self._state_of_row(output, row, rows)
+            if state.matcher is None:
+                return []
+            tokens = state.matcher.forced_tokens()
+            left = self._left(row, state)
+            if left is not None and tokens:
+                after = state.matcher.fork()
+                if all(map(after.accept_token, tokens)):
+                    needed = after.tokens_to_end
+                    if needed is None or needed > left - len(tokens):
+                        return []
+            return tokens
 
     def _state_of_row(self, output: bytes, row: int, rows: int) -> PrefixState:
         return self._prefixes[self._grammar_of(row, rows)].state(output, 4 * rows + 64)
@@ -348,6 +375,8 @@ class ConstrainedLogitsProcessor:
         self._prompt, self._logits_width = input_ids[:, :length].clone(), width
         if self._record_mass:
             self._recorder = MassRecorder(self._prompt, columns - length)
+        if self._max_new_tokens is not None:
+            self._end = columns - length + self._max_new_tokens
 
     def _bind_again(self, input_ids: torch.Tensor, width: int) -> list[bytes]:
         """Take the rows for the prompts of another `generate` call, unless they may be something else."""
@@ -387,14 +416,20 @@ class ConstrainedLogitsProcessor:
     def _masked(self, states: list[PrefixState], scores: torch.Tensor) -> torch.Tensor:
         rows, width = scores.shape
         words = np.empty((rows, -(-self._vocabulary_size // 32)), dtype=np.int32)
+        live, left = [], []
         for row, state in enumerate(states):
-            if state.matcher is not None:
-                state.matcher.fill_next_token_bitmask(words, row)
+            room = self._left(row, state)
+            if state.matcher is not None and (room is None or room > 0 or state.matcher.is_accepting):
+                live.append(row)
+                left.append(room)
             elif not self._started and state.status == "dead":
                 raise NoAllowedTokenError(row, f"token {state.accepted} of the output given in advance is refused")
-            else:
+            else:  # a live row without room is a draft that will be rejected
                 words[row] = self._eos_words
-        over = np.array([state.matcher is None for state in states], dtype=np.bool_)
+        matchers = [matcher for row in live if (matcher := states[row].matcher) is not None]
+        fill_next_token_bitmasks(matchers, words, live, max_tokens=left)
+        over = np.ones(rows, dtype=np.bool_)
+        over[live] = False
         stuck = np.empty(rows, dtype=np.bool_)
         any_allowed(words, width, stuck)
         stuck = ~stuck & ~over
@@ -419,6 +454,17 @@ class ConstrainedLogitsProcessor:
             codes = np.where(found, np.int32(LEAVE), over_code(numbers))
             apply_on_host(masked, words, codes, masked, over=(0, bits_of(-math.inf, scores.dtype)))
         return masked
+
+    def _left(self, row: int, state: PrefixState) -> int | None:
+        """Tokens that a live row may still get; None for any number."""
+        if self._max_new_tokens is None or state.matcher is None:
+            return None
+        left = self._end - state.accepted
+        if not self._started:
+            needed = state.matcher.tokens_to_end
+            if needed is None or needed > left:
+                raise TokenBudgetError(row, left, needed)
+        return left
 
     def _warn_emptied(self) -> None:
         if not self._warned:

@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from constrain.engine.automaton import Automaton
+from constrain.engine.automaton_lock import AutomatonLock
 from constrain.engine.terminals import Terminals
 from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
@@ -87,11 +88,12 @@ class CompiledGrammar:
         self.cache_bytes = cache_bytes
         self.end_token_ids: tuple[int, ...] = vocabulary.eos_token_ids
         self.stop_token_ids: frozenset[int] = frozenset()
-        self._lock = threading.RLock()
+        self._lock = AutomatonLock()
         self._terminals = terminals_of(self._tables_of(vocabulary))
         _check_completeness(grammar, vocabulary, self._terminals)
         self._forms, self._inhabitation = self._new_forms()
         self._automaton = self._new_automaton()
+        self._lock.guard(self._automaton.store)
 
     def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary whose tokens the automaton reads."""
@@ -135,6 +137,7 @@ class CompiledGrammar:
             if self._forms.lists > _MAX_LISTS:  # it grows with the values that were written
                 self._forms, self._inhabitation = self._new_forms()
             self._automaton = self._new_automaton()
+            self._lock.guard(self._automaton.store)
 
     def _trim(self) -> None:
         if self._automaton.nbytes > self.cache_bytes:

@@ -9,6 +9,8 @@ from constrain.engine.grammar import Narrowing
 from constrain.engine.text_style import TextStyle
 from constrain.grammars.formats import NARROWINGS
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.deferred import read_all
+from constrain.grammars.json_schema.expansion import MAX_ALTERNATIVES
 from constrain.grammars.json_schema.ir import SchemaDocument
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.number import spelling_narrowings
@@ -37,8 +39,15 @@ def narrowings(document: SchemaDocument, style: TextStyle, has_repeated: bool) -
     if style.property_order == "declared":
         reason = "members come in the order in which the schema declares them, others after them"
         out.append(Narrowing("", "properties", reason))
-    forms = NormalForm(document)
-    for index, subschema in enumerate(document.subschemas):
+    subschemas = read_all(document.subschemas)
+    forms = NormalForm(SchemaDocument(subschemas, document.root))
+    for index, subschema in enumerate(subschemas):
+        choice = subschema.choice
+        if choice is not None and len(choice.branches) > MAX_ALTERNATIVES:
+            reason = (
+                f"the member {choice.tag!r}, which tells more than {MAX_ALTERNATIVES} alternatives apart, comes first"
+            )
+            out.append(Narrowing(subschema.pointer, "oneOf" if subschema.one_of else "anyOf", reason))
         if any(_holds_number(v) for v in subschema.values or () if isinstance(v, list | dict)):
             reason = "numbers inside an array or object that is given as a whole are written as plain decimals"
             out.append(Narrowing(subschema.pointer, "enum", reason))

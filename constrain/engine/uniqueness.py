@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.distance import distance
+from constrain.engine.distance import Measure, distance, next_name_bytes
 from constrain.engine.json_trail import (
     ATOM,
     AWAITED,
@@ -83,6 +83,8 @@ class Uniqueness:
         self._viable: dict[State, bool] = {}
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._distances: dict[int, int] = {}
+        self._plain: dict[int, int] = {}
+        self._measure = Measure(automaton)
         self._finish: dict[tuple[int, int, int, tuple[int, ...]], bool] = {}
         self._endless: dict[Variable, bool] = {}
         self._planned: dict[tuple[int, tuple[tuple[int, int], ...], frozenset[int]], int] = {}
@@ -100,6 +102,7 @@ class Uniqueness:
             + 400 * len(self._steps)
             + 600 * len(self.states)
             + 400 * len(self._viable)
+            + 100 * len(self._plain)
         )
 
     # ---- records of the automaton ------------------------------------------------------------------------------------
@@ -788,12 +791,26 @@ class Uniqueness:
             self._distances[at] = total
         return total
 
+    def _from(self, twin: int) -> int:
+        """The automaton's distance."""
+        found = self._plain.get(twin)
+        if found is None:
+            found = self._plain[twin] = distance(self._a, twin, self._measure)
+        return found
+
+    def next_to_end(self, position: int) -> int | None:
+        """The position after the first byte of the completion that `distance` measures; None where that is left to the
+        automaton, or nothing is needed."""
+        if self.may_end(position) or self._plain_distance(position) is not None:
+            return None
+        return self._towards_the_end(position)
+
     def _plain_distance(self, position: int) -> int | None:
         """The automaton's distance where no items that must differ are ahead; None elsewhere."""
         twin, trail = self.state(position)
         if self._shapes.demands_several or self._shapes.repeats or (trail is not None and trail.may_repeat):
             return None
-        return distance(self._a, twin)
+        return self._from(twin)
 
     def _towards_the_end(self, position: int) -> int:
         """The position after the byte that leads nearest to the end, as far as the automaton can tell.
@@ -802,12 +819,13 @@ class Uniqueness:
         equal, still can become one that was written. Where none of those can be written again, the shortest item comes
         twice in the end, for it is looked for in the same way each time.
         """
-        here = distance(self._a, self.twin(position))
+        here = self._from(self.twin(position))
         _, rank = self._prospects(position)
         best, nearest = -1, (True, 3, 0)
         in_string = self._record(self.twin(position))[1] in _IN_STRING
         hints = self._repeating_bytes(position) if self._shapes.repeats else ()
-        for byte in (*hints, *_NEAREST_FIRST) if hints else _NEAREST_FIRST:
+        names = () if self._shapes.repeats else next_name_bytes(self._a, self.twin(position))
+        for byte in (*hints, *names, *_NEAREST_FIRST):
             if byte in _SPACES and not in_string and not self._gap:
                 continue
             to = self.accept_byte(position, byte)
@@ -818,7 +836,7 @@ class Uniqueness:
             avoided, after = self._prospects(to)
             if best >= 0 and (avoided, after) > nearest[:2]:
                 continue
-            there = (avoided, after, distance(self._a, self.twin(to)))
+            there = (avoided, after, self._from(self.twin(to)))
             if best < 0 or there < nearest:
                 best, nearest = to, there
                 if not avoided and (after < rank or (after == rank and there[2] < here)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from constrain.engine.around import Around
@@ -14,6 +14,7 @@ from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.grammar import DEFAULT_CACHE_BYTES, Grammar, Narrowing, json_schema
 from constrain.engine.text_style import TextStyle
 from constrain.grammars.errors import ConstrainError
+from constrain.grammars.json_schema.deferred import frozen, thawed
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
 from constrain.grammars.json_schema.normal import NormalForm, Variable
@@ -65,14 +66,23 @@ class ToolCallGrammar(Grammar):
         self._style = TextStyle("bounded" if whitespace else "none")
         self._check()
         self._arguments: list[Grammar | None] = [None] * len(self.tools)
-        for i in range(len(self.tools)):
-            self.arguments(i)
+        # Most tools are plain, which is soon seen; in the others there may be something that cannot be enforced.
+        self._plain: list[bytes | None] = [None] * len(self.tools)
+        if not isinstance(format.arguments, TaggedArguments | PythonArguments | BareArguments):
+            self._plain = [frozen(tool.argument_schema) for tool in self.tools]
+        for i, data in enumerate(self._plain):
+            if data is None:
+                self.arguments(i)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of all that decides which messages are accepted."""
         content = json.dumps(
-            [repr(format), least, most, reasoning, counted, closed_objects, whitespace,
+            [repr(self.format), self.least, self.most, self._reasoning, self._counted, self._closed, self._whitespace,
              [[t.name, t.argument_schema] for t in self.tools]],
             default=str,
         )  # fmt: skip
-        self.fingerprint = hashlib.sha256(content.encode()).hexdigest()
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def _check(self) -> None:
         check_unique((f"tool {i}", t) for i, t in enumerate(self.tools))
@@ -87,9 +97,9 @@ class ToolCallGrammar(Grammar):
         """The grammar of a tool's arguments, made when first asked for."""
         found = self._arguments[number]
         if found is None:
-            tool = self.tools[number]
+            tool, data = self.tools[number], self._plain[number]
+            schema = tool.argument_schema if data is None else thawed(data)
             try:
-                schema = tool.argument_schema
                 if self._closed and tool.strict is not False:
                     schema = close_objects(schema)  # before what the format cannot write is taken away
                 found = _arguments(_content(self._written(schema)), self._whitespace)
@@ -113,6 +123,7 @@ class ToolCallGrammar(Grammar):
         return tuple(
             Unenforced(f"{tool.name}#{u.pointer}", u.keyword, u.reason)
             for i, tool in enumerate(self.tools)
+            if self._plain[i] is None
             for u in self.arguments(i).unenforced
         )
 
