@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from constrain.engine.batch import fill_next_token_bitmasks
 from constrain.engine.bitmask import apply_on_host
 from constrain.engine.device_rows import device_rows_of
+from constrain.engine.matcher import Matcher
 from constrain.errors import (
     GenerationError,
     LogitsWidthError,
@@ -427,7 +428,11 @@ class ConstrainedLogitsProcessor:
             else:  # a live row without room is a draft that will be rejected
                 words[row] = self._eos_words
         matchers = [matcher for row in live if (matcher := states[row].matcher) is not None]
-        fill_next_token_bitmasks(matchers, words, live, max_tokens=left)
+        if all(type(matcher) is Matcher for matcher in matchers):
+            fill_next_token_bitmasks(matchers, words, live, max_tokens=left)
+        else:  # whatever has a matcher's methods
+            for matcher, row in zip(matchers, live, strict=True):
+                matcher.fill_next_token_bitmask(words, row)
         over = np.ones(rows, dtype=np.bool_)
         over[live] = False
         stuck = np.empty(rows, dtype=np.bool_)
