@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         NoAllowedTokenError,
         ProcessorReuseError,
         ResourceLimitError,
+        TokenBudgetError,
         ToolCallParseError,
         UnsatisfiableSchemaError,
         UnsupportedSchemaError,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     )
     from constrain.jump import jump_generate
     from constrain.logits_processor import ConstrainedLogitsProcessor
+    from constrain.mass import MassRecord, read_records, write_records
     from constrain.tools import Tool, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
     from constrain.vocabulary import Vocabulary
     from constrain.wire.grammar import tool_calls
@@ -62,10 +64,12 @@ __all__ = [
     "Grammar",
     "InvalidSchemaError",
     "LogitsWidthError",
+    "MassRecord",
     "Matcher",
     "NoAllowedTokenError",
     "ProcessorReuseError",
     "ResourceLimitError",
+    "TokenBudgetError",
     "Tool",
     "ToolCall",
     "ToolCallParseError",
@@ -82,16 +86,21 @@ __all__ = [
     "fill_next_token_bitmasks",
     "json_schema",
     "jump_generate",
+    "read_records",
     "read_tool_choice",
     "read_tools",
     "regex",
     "tool_calls",
     "warm_up",
+    "write_records",
 ]
 
 _HOMES = {
     "Vocabulary": "constrain.vocabulary",
     "ConstrainedLogitsProcessor": "constrain.logits_processor",
+    "MassRecord": "constrain.mass",
+    "read_records": "constrain.mass",
+    "write_records": "constrain.mass",
     "Tool": "constrain.tools",
     "ToolCall": "constrain.tools",
     "ToolChoice": "constrain.tools",

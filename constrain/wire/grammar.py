@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import marshal
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.grammar import DEFAULT_CACHE_BYTES, Grammar, Narrowing, json_schema
 from constrain.engine.text_style import TextStyle
 from constrain.grammars.errors import ConstrainError
+from constrain.grammars.json_schema.deferred import frozen, thawed
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
 from constrain.grammars.json_schema.normal import NormalForm, Variable
@@ -32,8 +34,7 @@ from constrain.vocabulary import Vocabulary
 from constrain.wire.build import Message, build
 from constrain.wire.marks import forbidden_texts, marks_of
 from constrain.wire.nodes import Values
-from constrain.wire.plain_schemas import is_plain
-from constrain.wire.restricted import check_names, restricted
+from constrain.wire.restricted import check_names, has_plain_names, restricted
 from constrain.wire.symbols import token_of, with_symbols
 
 Reasoning = Literal["may begin", "open", "ended"]
@@ -66,10 +67,17 @@ class ToolCallGrammar(Grammar):
         self._whitespace, self._pattern = whitespace, None
         self._style = TextStyle("bounded" if whitespace else "none")
         self._check()
+        # Most tools are plain, which is soon seen; in the others there may be something that cannot be enforced.
+        self._schemas: list[bytes] = []
+        for i, tool in enumerate(self.tools):
+            plain = self._plain(tool.argument_schema)
+            self._schemas.append(plain or marshal.dumps(json.loads(_content(tool.argument_schema)), 4))
+            if plain is None:
+                self.arguments(i)
 
     @cached_property
-    def fingerprint(self) -> str:  # type: ignore[override]
-        """Hexadecimal digest of all that decides which texts are accepted."""
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of all that decides which messages are accepted."""
         content = json.dumps(
             [repr(self.format), self.least, self.most, self._reasoning, self._counted, self._closed, self._whitespace,
              [[t.name, t.argument_schema] for t in self.tools]],
@@ -86,25 +94,29 @@ class ToolCallGrammar(Grammar):
                     f"the format {self.format.name!r} cannot write this name; it takes {self.format.names.words}",
                 )
 
-        # What a glance shows to be right is not looked at again before the tool is called; all else is, now.
-        json_arguments = isinstance(self.format.arguments, JsonArguments)
-        forbidden = () if json_arguments else forbidden_texts(self.format)
-        for i, tool in enumerate(self.tools):
-            if not is_plain(tool.argument_schema, names=not json_arguments, forbidden=forbidden):
-                self.arguments(i)
+    def _plain(self, parameters: dict[str, Any]) -> bytes | None:
+        """A copy of a schema that evidently can be enforced, and be written by the format; None of any other."""
+        data = frozen(parameters)
+        if data is None or isinstance(self.format.arguments, JsonArguments):
+            return data
+        return data if has_plain_names(parameters) and not any(text in data for text in self._forbidden) else None
+
+    @cached_property
+    def _forbidden(self) -> tuple[bytes, ...]:
+        return tuple(text.encode() for text in forbidden_texts(self.format))
 
     def arguments(self, number: int) -> Grammar:
         """The grammar of a tool's arguments. The last ones that were asked for are kept."""
-        tool = self.tools[number]
+        tool, schema = self.tools[number], thawed(self._schemas[number])
         try:
-            closed = self._closed and tool.strict is not False
-            schema = close_objects(tool.argument_schema) if closed else tool.argument_schema
-            return _arguments(_content(self._written(schema, tool.argument_schema)), self._whitespace)
+            # Closed before what the format cannot write is taken away.
+            closed = close_objects(schema) if self._closed and tool.strict is not False else schema
+            return _arguments(_content(self._written(closed, schema)), self._whitespace)
         except ConstrainError as error:
             raise _of_tool(error, tool.name) from error
 
     def _written(self, parameters: dict[str, Any], read_by: dict[str, Any]) -> dict[str, Any]:
-        """The schema of what the format can write of some arguments."""
+        """The schema of what the format can write of some arguments, which bare texts are read by `read_by`."""
         dialect = self.format.arguments
         if isinstance(dialect, TaggedArguments):
             return restricted(parameters, read_by, forbidden_texts(self.format), flagged=dialect.flagged)
@@ -118,6 +130,7 @@ class ToolCallGrammar(Grammar):
         return tuple(
             Unenforced(f"{tool.name}#{u.pointer}", u.keyword, u.reason)
             for i, tool in enumerate(self.tools)
+            if self._plain[i] is None
             for u in self.arguments(i).unenforced
         )
 

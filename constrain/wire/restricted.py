@@ -22,6 +22,7 @@ _INTEGER = r"-?(?:0|[1-9][0-9]*)"
 _NUMBER = _INTEGER + r"(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _IN_PLACE = ("allOf", "anyOf", "oneOf")
 _MOST = 1000
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BARE = re.compile(r"[^\s{}\[\]:,\"'<>|]+")
 
 
@@ -78,6 +79,11 @@ def check_names(parameters: Mapping[str, Any], dialect: PythonArguments | BareAr
             raise UnsupportedSchemaError(
                 f"/properties/{name}", "properties", f"the format writes names without quotes; {name!r} is not {kind}"
             )
+
+
+def has_plain_names(parameters: Mapping[str, Any]) -> bool:
+    """Whether the arguments have names that every notation can write."""
+    return all(_PLAIN.fullmatch(name) and not keyword.iskeyword(name) for name in parameters.get("properties", ()))
 
 
 def _unwritable(types: frozenset[str], forbidden: tuple[str, ...]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Where other libraries leak: each of the ways, tried on every format for which it has a meaning."""
 
 import json
+import os
 
 import pytest
 
@@ -28,7 +29,8 @@ EITHER = [name for name in NAMES if FORMATS[name].text == "instead" and not FORM
 JSON = [name for name in NAMES if isinstance(FORMATS[name].arguments, JsonArguments)]
 TAGGED = [name for name in NAMES if isinstance(FORMATS[name].arguments, TaggedArguments)]
 SEVERAL = [name for name in NAMES if FORMATS[name].most_calls is None]
-every_kind = pytest.mark.parametrize("kind", KINDS)
+FULL = os.environ.get("CONSTRAIN_FULL") == "1"
+every_kind = pytest.mark.parametrize("kind", KINDS if FULL else ["special", "text"])
 
 
 def grammar(name, kind, choice, tools=(BOOK, CLOCK), **more):
