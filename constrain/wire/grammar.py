@@ -69,9 +69,11 @@ class ToolCallGrammar(Grammar):
         self._check()
         # Most tools are plain, which is soon seen; in the others there may be something that cannot be enforced.
         self._schemas: list[bytes] = []
+        self._is_plain: list[bool] = []
         for i, tool in enumerate(self.tools):
             plain = self._plain(tool.argument_schema)
             self._schemas.append(plain or marshal.dumps(json.loads(_content(tool.argument_schema)), 4))
+            self._is_plain.append(plain is not None)
             if plain is None:
                 self.arguments(i)
 
@@ -130,7 +132,7 @@ class ToolCallGrammar(Grammar):
         return tuple(
             Unenforced(f"{tool.name}#{u.pointer}", u.keyword, u.reason)
             for i, tool in enumerate(self.tools)
-            if self._plain[i] is None
+            if not self._is_plain[i]
             for u in self.arguments(i).unenforced
         )
 

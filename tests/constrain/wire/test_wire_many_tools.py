@@ -115,3 +115,11 @@ def test_what_the_caller_does_to_a_schema_later_changes_nothing():
         for a, fits in ((1, True), ("1", False)):
             text = render_calls("qwen3", [ToolCall(None, tool.name, {"a": a})], tools)
             assert (accepts(compiled, text) is True) is fits
+
+
+@pytest.mark.parametrize("name", ["qwen3", "qwen3_coder"])
+def test_what_is_left_out_is_told_by_tool(name):
+    odd = {"type": "object", "properties": {"when": {"type": "string", "format": "my-own"}}}
+    grammar = tool_calls([tool(1), Tool("odd", parameters=odd)], format=name)
+    assert [(u.pointer.partition("#")[0], u.keyword) for u in grammar.unenforced] == [("odd", "format")]
+    assert isinstance(grammar.narrowings, tuple)
