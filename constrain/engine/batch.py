@@ -75,7 +75,10 @@ def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list
         plain = [
             i
             for i, (m, t) in enumerate(zip(matchers, ids, strict=True))
-            if not m._terminated and t not in m._eos and t not in m._stops and 0 <= t < m._compiled.vocabulary.size
+            if not (m._terminated or m.steps_alone)
+            and t not in m._eos
+            and t not in m._stops
+            and 0 <= t < m._compiled.vocabulary.size
         ]
         positions = np.fromiter((matchers[i]._position() for i in plain), dtype=np.int64, count=len(plain))
         addresses = np.fromiter((matchers[i]._automaton.address for i in plain), dtype=np.int64, count=len(plain))
