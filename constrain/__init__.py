@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         UnsupportedSchemaError,
         VocabularyError,
     )
+    from constrain.generation import ToolCallResult, generate_tool_calls, tool_format_of
     from constrain.jump import jump_generate
     from constrain.logits_processor import ConstrainedLogitsProcessor
     from constrain.tools import Tool, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
@@ -69,6 +70,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolCallParseError",
+    "ToolCallResult",
     "ToolChoice",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
@@ -80,12 +82,14 @@ __all__ = [
     "chat_turn",
     "errors",
     "fill_next_token_bitmasks",
+    "generate_tool_calls",
     "json_schema",
     "jump_generate",
     "read_tool_choice",
     "read_tools",
     "regex",
     "tool_calls",
+    "tool_format_of",
     "warm_up",
 ]
 
@@ -98,6 +102,9 @@ _HOMES = {
     "chat_turn": "constrain.tools",
     "read_tool_choice": "constrain.tools",
     "read_tools": "constrain.tools",
+    "ToolCallResult": "constrain.generation",
+    "generate_tool_calls": "constrain.generation",
+    "tool_format_of": "constrain.generation",
     "jump_generate": "constrain.jump",
     "CompiledGrammar": "constrain.engine",
     "Grammar": "constrain.engine",
