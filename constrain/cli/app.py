@@ -114,7 +114,7 @@ def chat(
             "--tools",
             "-t",
             metavar="FILE",
-            help="Python file with functions, or JSON file: tools of OpenAI, Anthropic, Gemini, an MCP tools/list, OpenAPI.",
+            help="Python file with functions, or JSON file: tools of any API, or an answer to MCP's tools/list.",
         ),
     ],
     model: Annotated[

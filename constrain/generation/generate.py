@@ -94,7 +94,7 @@ def generate_tool_calls(
     read = read_tools(tools)
     run = runner(executor, tools, read)
     choice = read_tool_choice(tool_choice, read, parallel=None if parallel is True else parallel)
-    wire_format = _format(format, tokenizer)
+    wire_format = format_of(format, tokenizer)
     configured = generation.get("generation_config") or model.generation_config
     ends = id_list([generation.pop("eos_token_id", None), configured.eos_token_id], "eos_token_id")
     vocabulary = vocabulary_of(tokenizer, tuple(sorted(set(ends))))
@@ -146,7 +146,8 @@ def _conversation(messages: Any) -> list[dict[str, Any]]:
     return [dict(message) for message in listed]
 
 
-def _format(format: str | Format, tokenizer: Any) -> Format:
+def format_of(format: str | Format, tokenizer: Any) -> Format:
+    """The format of a name; for "auto", that of the tokenizer's model, or the one that a model without is told of."""
     if format != "auto":
         return get_format(format)
     try:

@@ -28,7 +28,7 @@ _JUMPS_WITH = frozenset(
     (
         *("do_sample", "min_p", "temperature", "top_k", "top_p", "typical_p", "repetition_penalty"),
         *("max_new_tokens", "max_time", "stopping_criteria", "eos_token_id", "pad_token_id"),
-        *("generation_config", "logits_processor", "past_key_values", "streamer", "use_cache"),
+        *("generation_config", "logits_processor", "past_key_values", "cache", "streamer", "use_cache"),
     )
 )
 
