@@ -50,7 +50,7 @@ def _questions() -> list[Question]:
         asked = (
             f"Convert {amount:g} {source} to {target}." if i % 2 else f"How much is {amount:g} {source} in {target}?"
         )
-        arguments = {"amount": [amount], "source": [from_code], "target": [to_code]}
+        arguments: dict[str, Any] = {"amount": [amount], "source": [from_code], "target": [to_code]}
         out.append(Question(asked, [{"convert_currency": arguments}]))
     for i in range(20):
         title, date = _EVENTS[i % 5], f"2025-{1 + i % 12:02d}-{3 + i:02d}"
