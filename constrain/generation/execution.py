@@ -13,12 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from constrain.tools import Tool, ToolCall, ToolError, ToolResult
+from constrain.tools import Tool, ToolCall, ToolError, ToolResult, from_mcp
 
 Executor = Mapping[str, Callable[..., Any]] | Callable[[str, dict[str, Any]], Any]
-"""Functions by the names of tools, called with the arguments; or one for all, called with name and arguments."""
+"""Functions by the names of tools, called with the arguments; or one for all, called with name and arguments.
+
+They may be asynchronous, if they need no event loop of their own. For a tool of MCP the answer of its server to
+`tools/call` is understood too.
+"""
 
 _MOST_AT_ONCE = 16
+_ANSWERS = frozenset({"content", "structuredContent", "jsonrpc"})
 
 
 def runner(executor: Any, given: Any, tools: Sequence[Tool]) -> Callable[[ToolCall], Any] | None:
@@ -47,11 +52,27 @@ def runner(executor: Any, given: Any, tools: Sequence[Tool]) -> Callable[[ToolCa
             if name not in executor:
                 raise ToolError(repr(name), "the executor has no function for this tool")
         functions = dict(executor)
-        return lambda call: _awaited(functions[call.name](**call.arguments))
+        return _reading_mcp(tools, lambda call: _awaited(functions[call.name](**call.arguments)))
     if not callable(executor):
         raise TypeError(f"executor is True, a mapping from names to functions, or a function; not {executor!r}")
     function = executor
-    return lambda call: _awaited(function(call.name, call.arguments))
+    return _reading_mcp(tools, lambda call: _awaited(function(call.name, call.arguments)))
+
+
+def _reading_mcp(tools: Sequence[Tool], run: Callable[[ToolCall], Any]) -> Callable[[ToolCall], Any]:
+    """With answers of MCP servers read."""
+    of_servers = {tool.name for tool in tools if tool.source == "mcp"}
+
+    def read(call: ToolCall) -> Any:
+        value = run(call)
+        if call.name in of_servers:
+            if callable(getattr(value, "model_dump", None)):
+                value = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+            if isinstance(value, Mapping) and not value.keys().isdisjoint(_ANSWERS):
+                return from_mcp(call, value)
+        return value
+
+    return read
 
 
 def _functions(given: Any) -> dict[str, Callable[..., Any]]:
