@@ -287,19 +287,33 @@ def batch(
 @app.command()
 @one_line_errors
 def apply(
-    widths: Annotated[str, typer.Option(help="Vocabulary sizes, with commas between.")] = "32000,128256,262144",
-    rows: Annotated[str, typer.Option(help="Numbers of rows, with commas between.")] = "1,8,64",
+    widths: Annotated[
+        str, typer.Option(help="Vocabulary sizes, with commas between.", show_default="32000,128256,262144")
+    ] = "",
+    rows: Annotated[str, typer.Option(help="Numbers of rows, with commas between.", show_default="1,8,64")] = "",
     seconds: Annotated[float, typer.Option(min=0.001, help="How long each case is repeated at least.")] = 0.2,
+    record_mass: Annotated[
+        bool,
+        typer.Option("--record-mass", help="What keeping the mass of each mask adds; widths 49152,131072, rows 1,8."),
+    ] = False,
     json_to: JsonFile = None,
     plots: Plots = None,
     html: Html = None,
 ) -> None:
     """Bitmask to logits, rows by vocabulary, on the CPU and on a GPU where there is one."""
     from constrain.bench import apply as module
+    from constrain.bench import mass
 
-    sizes, counts = _numbers(widths, "--widths"), _numbers(rows, "--rows")
+    chosen = mass if record_mass else module
+    sizes = _numbers(widths or ",".join(map(str, chosen.WIDTHS)), "--widths")
+    counts = _numbers(rows or ",".join(map(str, chosen.ROWS)), "--rows")
     _check_targets(json_to, plots, html)
     _check_drawing(plots, html)
+    if record_mass:
+        with _progress("cases", len(sizes) * len(counts) * len(mass.PLACES)) as advance:
+            result = mass.run(widths=sizes, rows=counts, seconds=seconds, advance=advance)
+        _finish(result, json_to, plots, html)
+        return
     with _progress("cases", len(sizes) * len(counts) * 3 * 4) as advance:
         result = module.run(widths=sizes, rows=counts, seconds=seconds, advance=advance)
     _finish(result, json_to, plots, html)
@@ -334,6 +348,9 @@ def generate(
     model: Annotated[
         str, typer.Option("--model", "-m", help="A folder or hub name, or 'smollm2' for the demo's model.")
     ] = "smollm2",
+    work: Annotated[
+        str, typer.Option(help="tools: calls of three tools; record: an object with long names.")
+    ] = "tools",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of one answer.")] = 96,
     repeats: Annotated[int, typer.Option(min=1, help="How often each prompt is answered.")] = 3,
     time_limit: TimeLimit = 600.0,
@@ -349,7 +366,13 @@ def generate(
     _check_drawing(plots, html)
     with _progress("engines", len(names) + 1) as advance:
         result = module.run(
-            names, model=model, max_new_tokens=max_new_tokens, repeats=repeats, limit_s=time_limit, advance=advance
+            names,
+            model=model,
+            work=work,
+            max_new_tokens=max_new_tokens,
+            repeats=repeats,
+            limit_s=time_limit,
+            advance=advance,
         )
     _finish(result, json_to, plots, html)
 

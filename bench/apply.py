@@ -2,12 +2,14 @@
 sees.
 
 Three masks, since how much is allowed decides how much is written: a handful of tokens (mid-syntax), nearly all tokens
-(inside a string), every other token at random (the worst for branches). Each contender's result is compared with that
-of numpy before it is timed. A plain copy of the logits is the yardstick: what memory alone costs.
+(inside a string), every other token at random. Each contender's result is compared with that of numpy before it is
+timed, and calls go through several masks by turns: the processor would learn the branches of one by heart. A plain copy
+of the logits on one thread is the yardstick: what memory alone costs.
 """
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -22,6 +24,7 @@ from constrain.bench.tables import Table, duration, ranked, ratio
 
 WIDTHS = (32_000, 128_256, 262_144)
 ROWS = (1, 8, 64)
+_MASKS = 8
 DENSITIES = ("few", "most", "half")
 _NAMES = {"few": "40 tokens allowed", "most": "98 % allowed", "half": "half allowed, at random"}
 Contender = Callable[[Any, Any], Any]
@@ -87,39 +90,52 @@ def measure(widths: Sequence[int], rows: Sequence[int], device: str, seconds: fl
         for count in rows:
             plain = np.random.default_rng(1).standard_normal((count, width), dtype=np.float32)
             for density in DENSITIES:
-                bitmask = masks(count, width, density)
+                bitmasks = [masks(count, width, density, seed) for seed in range(_MASKS)]
+                bitmask = bitmasks[0]
                 wanted = expected(plain, bitmask)
-                contenders: list[tuple[str, Any, Any, Contender]] = []
+                contenders: list[tuple[str, Any, list[Any], Contender]] = []
                 if device == "cpu":
-                    contenders += [(n, plain.copy(), bitmask, f) for n, f in _numpy_contenders()]
+                    contenders += [(n, plain.copy(), bitmasks, f) for n, f in _numpy_contenders()]
                 tensor = torch.from_numpy(plain).to(device)
-                on_device = torch.from_numpy(bitmask).to(device)
+                on_device = [torch.from_numpy(m).to(device) for m in bitmasks]
                 contenders += [(n, tensor.clone(), on_device, f) for n, f in _torch_contenders(device)]
-                for name, logits, mask, function in contenders:
+                for name, logits, turns, function in contenders:
                     record: dict[str, Any] = {"name": name, "width": width, "rows": count, "density": density}
                     try:
-                        function(logits, mask)
+                        function(logits, turns[0])
                         synchronize()
                         result = logits if isinstance(logits, np.ndarray) else logits.cpu().numpy()
                         record["right"] = bool(np.array_equal(result, wanted))
-                        timed = _times(lambda f=function, x=logits, m=mask: f(x, m), synchronize, seconds)  # type: ignore[misc]
+                        timed = _times(functools.partial(_turn, function, logits, turns), synchronize, seconds)
                         yield record | timed
                     except Exception as error:
                         yield record | {"error": " ".join(f"{type(error).__name__}: {error}".split())[:200]}
-                target = tensor.clone()
-                copy = _times(lambda t=target, s=tensor: t.copy_(s), synchronize, seconds)  # type: ignore[misc]
+                copy = _times(_copying(plain if device == "cpu" else tensor), synchronize, seconds)
                 yield {"name": "copy of the logits", "width": width, "rows": count, "density": density} | copy
 
 
-def _times(call: Callable[[], Any], synchronize: Callable[[], None], seconds: float) -> dict[str, Any]:
-    for _ in range(3):
-        call()
+def _turn(function: Contender, logits: Any, turns: list[Any], k: int) -> None:
+    function(logits, turns[k % _MASKS])
+
+
+def _copying(logits: Any) -> Callable[[int], None]:
+    """A copy of the logits; in the memory of the host by numpy, since torch would spread it over threads."""
+    if isinstance(logits, np.ndarray):
+        target = logits.copy()
+        return lambda _: np.copyto(target, logits)
+    there = logits.clone()
+    return lambda _: there.copy_(logits)  # type: ignore[no-any-return]
+
+
+def _times(call: Callable[[int], Any], synchronize: Callable[[], None], seconds: float) -> dict[str, Any]:
+    for k in range(_MASKS):
+        call(k)
     synchronize()
     spent: list[int] = []
     begin = time.perf_counter()
     while len(spent) < 5 or (time.perf_counter() - begin < seconds and len(spent) < 100_000):
         before = time.perf_counter_ns()
-        call()
+        call(len(spent))
         synchronize()
         spent.append(time.perf_counter_ns() - before)
     found = np.array(spent) / 1000

@@ -165,6 +165,15 @@ def run_item(item: corpus.Item, engine: Engine, tokenizer: Tokenizer) -> ItemRes
     return result
 
 
+def _resident_mib() -> float:
+    """Memory that this process holds now; 0 where the system has no `/proc`."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return pages * resource.getpagesize() / (1 << 20)
+
+
 def _peak_memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -185,7 +194,7 @@ def guarded(line: str, engine: Engine, tokenizer: Tokenizer, limit_s: float) -> 
         place = f" ({Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno})" if frame else ""
         result = ItemResult(item.id, "error", reason=f"{type(error).__name__}: {error}{place}")
     result.wall_s, result.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
-    result.memory_mib = _peak_memory_mib()
+    result.memory_mib, result.resident_mib = _peak_memory_mib(), _resident_mib()
     return result
 
 
@@ -331,6 +340,7 @@ def main(
     profile: Annotated[
         bool, typer.Option(help="run in this process under cProfile, and print the top functions")
     ] = False,
+    memory: Annotated[bool, typer.Option(help="show the memory that the process holds as schemas go by")] = False,
     in_process: Annotated[bool, typer.Option(help="no worker process; a crash ends the run")] = False,
     strict: Annotated[bool, typer.Option(help="exit with 1 where a verdict of the engine is wrong")] = False,
 ) -> None:
@@ -359,7 +369,7 @@ def main(
         output.write_text(json.dumps(report.as_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     if profiler:
         pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(40)
-    show(report, console)
+    show(report, console, memory=memory)
     if strict and any(item.faults or item.outcome in ("crash", "error") for item in report.items):
         raise typer.Exit(1)
 

@@ -17,6 +17,7 @@ TITLES = {
     "masks": "Masks: verdicts and times",
     "batch": "Batches",
     "apply": "Bitmask to logits",
+    "mass": "Keeping the mass of each mask",
     "startup": "Start-up",
     "generate": "Generation",
     "scale": "Scale",

@@ -30,6 +30,7 @@ class ItemResult:
         wrong: a record for every instance whose verdict differs from its label.
         instances: how many instances were driven.
         memory_mib: peak memory of the process so far, in MiB.
+        resident_mib: memory that the process holds after it, in MiB; 0 where the system does not say.
         wall_s, cpu_s: seconds that the whole item took, and of all threads.
     """
 
@@ -46,6 +47,7 @@ class ItemResult:
     wrong: list[dict[str, Any]] = field(default_factory=list)
     instances: int = 0
     memory_mib: float = 0.0
+    resident_mib: float = 0.0
     wall_s: float = 0.0
     cpu_s: float = 0.0
 
@@ -73,6 +75,8 @@ class ItemResult:
             record["longest_at"] = list(self.longest_at)
         if self.wrong:
             record["wrong"] = self.wrong
+        if self.resident_mib:
+            record["resident_mib"] = round(self.resident_mib, 1)
         return record
 
 
@@ -116,6 +120,17 @@ class Report:
             "peak_memory_mib": max((i.memory_mib for i in self.items), default=0.0),
         }
 
+    def memory_growth(self, parts: int = 8) -> list[tuple[int, float]]:
+        """Resident memory in MiB after so many schemas: the first, then the end of each of `parts` equal parts.
+
+        What the schemas leave behind is the growth between two of them; the first has the tables of the vocabulary.
+        """
+        known = [i.resident_mib for i in self.items]
+        if not any(known):
+            return []
+        places = sorted({1, *(len(known) * k // parts for k in range(1, parts + 1))} - {0})
+        return [(place, known[place - 1]) for place in places]
+
     def as_json(self) -> dict[str, Any]:
         return {"meta": self.meta, "summary": self.summary(), "items": [i.as_json() for i in self.items]}
 
@@ -137,8 +152,8 @@ def _table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]])
     return table
 
 
-def show(report: Report, console: Console, *, wrong_shown: int = 40) -> None:
-    """Print the tables of a report."""
+def show(report: Report, console: Console, *, wrong_shown: int = 40, memory: bool = False) -> None:
+    """Print the tables of a report; with `memory`, how much of it the process holds as schemas go by."""
     figures = report.summary()
     total = max(1, figures["schemas"])
     shares = [(name, count, 100 * count / total) for name, count in figures["outcomes"].items()]
@@ -175,3 +190,8 @@ def show(report: Report, console: Console, *, wrong_shown: int = 40) -> None:
     console.print(_table("Longest to the first mask", ("schema", "µs"), [(i.id, i.ttfm_us) for i in slow_compiles]))
     counts = f"{figures['instances']:,} instances, {figures['tokens']:,} tokens"
     console.print(f"{counts}, peak memory {figures['peak_memory_mib']:,.0f} MiB")
+    if memory:
+        points = report.memory_growth()
+        first = points[0][1] if points else 0.0
+        rows_of_memory = [(f"{place:,}", mib, mib - first) for place, mib in points]
+        console.print(_table("Resident memory", ("schemas", "MiB", "since the first"), rows_of_memory))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         NoAllowedTokenError,
         ProcessorReuseError,
         ResourceLimitError,
+        TokenBudgetError,
         ToolCallParseError,
         UnsatisfiableSchemaError,
         UnsupportedSchemaError,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from constrain.generation import ToolCallResult, generate_tool_calls, tool_format_of
     from constrain.jump import jump_generate
     from constrain.logits_processor import ConstrainedLogitsProcessor
+    from constrain.mass import MassRecord, read_records, write_records
     from constrain.tools import Tool, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
     from constrain.vocabulary import Vocabulary
     from constrain.wire.grammar import tool_calls
@@ -63,10 +65,12 @@ __all__ = [
     "Grammar",
     "InvalidSchemaError",
     "LogitsWidthError",
+    "MassRecord",
     "Matcher",
     "NoAllowedTokenError",
     "ProcessorReuseError",
     "ResourceLimitError",
+    "TokenBudgetError",
     "Tool",
     "ToolCall",
     "ToolCallParseError",
@@ -85,17 +89,22 @@ __all__ = [
     "generate_tool_calls",
     "json_schema",
     "jump_generate",
+    "read_records",
     "read_tool_choice",
     "read_tools",
     "regex",
     "tool_calls",
     "tool_format_of",
     "warm_up",
+    "write_records",
 ]
 
 _HOMES = {
     "Vocabulary": "constrain.vocabulary",
     "ConstrainedLogitsProcessor": "constrain.logits_processor",
+    "MassRecord": "constrain.mass",
+    "read_records": "constrain.mass",
+    "write_records": "constrain.mass",
     "Tool": "constrain.tools",
     "ToolCall": "constrain.tools",
     "ToolChoice": "constrain.tools",

@@ -26,6 +26,7 @@ __all__ = [
     "NoAllowedTokenError",
     "ProcessorReuseError",
     "ResourceLimitError",
+    "TokenBudgetError",
     "ToolCallParseError",
     "ToolFormatError",
     "UnsatisfiableSchemaError",
@@ -55,3 +56,19 @@ class LogitsWidthError(GenerationError, ValueError):
 
 class ProcessorReuseError(GenerationError):
     """A processor met the rows of another `generate` call and cannot tell where their prompt ends."""
+
+
+class TokenBudgetError(GenerationError, ValueError):
+    """No completion is known that fits into the tokens that may be generated.
+
+    `row` is the index in the batch, `left` the tokens left, `needed` those that are known to be enough; None where no
+    number is.
+    """
+
+    def __init__(self, row: int, left: int, needed: int | None) -> None:
+        self.row, self.left, self.needed = row, left, needed
+        known = "no number is known to be enough" if needed is None else f"{needed} are known to be enough"
+        super().__init__(f"row {row}: {left} tokens are left to complete the output; {known}: raise max_new_tokens")
+
+    def __reduce__(self) -> tuple[type, tuple[int, int, int | None]]:
+        return type(self), (self.row, self.left, self.needed)

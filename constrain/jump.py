@@ -185,9 +185,7 @@ class _Loop:
         row = self.rows[index]
         if row.finished:
             return
-        matcher = self.processor.matcher_after(row.output, index, len(self.rows))
-        if matcher is not None:
-            self._write(row, matcher.forced_tokens())
+        self._write(row, self.processor.forced_after(row.output, index, len(self.rows)))
 
     def _write(self, row: _Row, tokens: Iterable[int]) -> None:
         """Append tokens to a row as long as it is not finished."""

@@ -135,3 +135,25 @@ def token_classes(
         for t in range(first[i], first[i + 1]):
             bits[tokens[t]] = so_far[d]
             points[tokens[t]] = count[d]
+
+
+@njit
+def class_rows(bits: Any, rows: Any) -> None:
+    """Mark by class the tokens that hold it: `bits` from `token_classes`, and `rows` (int32, classes x words, zeroed)
+    with one class more than there are, for tokens with anything in none.
+    """
+    for token in range(bits.size):
+        left = bits[token]
+        for c in range(rows.shape[0]):
+            if left >> c & 1:
+                rows[c, token >> 5] |= 1 << (token & 31)
+
+
+@njit
+def longest_in(row: Any, longest_first: Any, points: Any) -> int:
+    """The most code points of a token of a row, 0 for an empty row; `longest_first` (int32) sorts tokens by points."""
+    for i in range(longest_first.size):
+        token = longest_first[i]
+        if row[token >> 5] >> (token & 31) & 1:
+            return points[token]
+    return 0

@@ -4,7 +4,7 @@ Every kernel is compiled with `nogil=True` (rows are spread over threads of our 
 division checks) and an on-disk cache. Never `parallel=True`: without OpenMP or TBB, numba's thread layer aborts the
 process when two Python threads reach it.
 
-Numba's stock disk cache has faults that matter to a library, so the cache here differs in four ways:
+Numba's stock disk cache has faults that matter to a library, so the cache here differs in six ways:
 
 - A kernel's entry is tied to the content of *all* files of this folder, not only its own: a kernel compiles in the
   helpers it calls, and numba would go on using the old machine code after only the helper's file changed.
@@ -13,6 +13,11 @@ Numba's stock disk cache has faults that matter to a library, so the cache here 
 - A folder is looked for in the order `NUMBA_CACHE_DIR`, `CONSTRAIN_CACHE_DIR`, `__pycache__` beside the source, the
   user's cache folder. Where none can be written (a read-only install without a home), kernels compile in memory;
   numba would raise at import.
+- Every state of the sources has files of its own: a process that still runs the old code and one that runs the new
+  write to the same place without mixing. Files of other states are removed an hour after they were written, by the next
+  process that adds to the cache; one that misses them compiles again.
+- What is read is checked to be for the types asked for: two processes that add versions of a kernel at the same moment
+  give both the same number, and numba would run one with the other's arguments.
 - A cache file that cannot be read or written (disk full, half a file, removed by someone) counts as a miss; numba would
   raise in the middle of the call.
 
@@ -21,10 +26,13 @@ The price is that an edit to any kernel recompiles all of them once.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
+import re
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, overload
@@ -36,6 +44,9 @@ from numba.core import config as _config
 config: Any = _config  # its names are made at run time, from the environment
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+CONTEXT = "C"
+"""The name of the first parameter of kernels that take the context as a pointer, see `memory.py`."""
 
 
 def user_cache_folder() -> Path | None:
@@ -60,6 +71,28 @@ def _folder_digest() -> str:
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def _mark() -> str:
+    """What the names of cache files have in common in one state of the sources."""
+    return f"s{_folder_digest()[:12]}"
+
+
+_CACHE_FILE = re.compile(r"\.nb[ic](\.tmp\.[0-9a-f]+)?$")
+_STALE_SECONDS = 3600.0
+
+
+@functools.cache
+def _prune(folder: str) -> None:
+    """Remove old cache files of other states of the sources, and what killed processes left; once in a process."""
+    before = time.time() - _STALE_SECONDS
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            name = entry.name
+            with contextlib.suppress(OSError):  # another process may be first
+                if _CACHE_FILE.search(name) and (_mark() not in name or ".tmp." in name):
+                    if entry.stat().st_mtime < before:
+                        os.unlink(entry.path)
 
 
 def _candidate_folders(source: Path) -> list[Path]:
@@ -111,7 +144,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return _folder_digest(), hashlib.sha256(Path(self._py_file).read_bytes()).hexdigest()
 
     def get_disambiguator(self) -> str:
-        return f"{self._line}b{int(bool(config.BOUNDSCHECK))}o{int(config.OPT)}"
+        return f"{self._line}b{int(bool(config.BOUNDSCHECK))}o{int(config.OPT)}{_mark()}"
 
 
 class _Impl(caching.CompileResultCacheImpl):  # type: ignore[misc]
@@ -123,11 +156,14 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception:  # a damaged pickle may raise almost anything
             return None
+        wanted = sigutils.normalize_signature(sig)[0]
+        return found if found is None or tuple(found.signature.args) == tuple(wanted) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        _prune(self._cache_path)
         try:
             super().save_overload(sig, data)
         except Exception:  # a damaged index is read again on saving
@@ -161,17 +197,34 @@ def njit(function: F, /) -> F: ...
 
 
 @overload
-def njit(*, inline: Literal["never", "always"] = "never") -> Callable[[F], F]: ...
+def njit(
+    *, inline: Literal["never", "always"] = "never", nogil: bool = True, fastmath: frozenset[str] = frozenset()
+) -> Callable[[F], F]: ...
 
 
-def njit(function: F | None = None, /, *, inline: Literal["never", "always"] = "never") -> F | Callable[[F], F]:
+def njit(
+    function: F | None = None,
+    /,
+    *,
+    inline: Literal["never", "always"] = "never",
+    nogil: bool = True,
+    fastmath: frozenset[str] = frozenset(),
+) -> F | Callable[[F], F]:
     """Compile a kernel on its first call; use as `@njit` or `@njit(inline="always")`.
 
     `inline="always"` pastes the function into its callers before type inference, for small helpers of hot loops.
+    `nogil=False` keeps the interpreter's lock while it runs, for what must not run beside other Python threads.
+    `fastmath` names the liberties that LLVM may take with this function's floating-point arithmetic, by default none:
+    a sum in a loop needs "reassoc" to become vector instructions.
     """
 
     def wrap(py_func: F) -> F:
-        compiled: Any = numba.njit(nogil=True, error_model="numpy", inline=inline)(py_func)
+        # A pointer comes from other kernels only: no need to compile the way in from Python.
+        inner = py_func.__code__.co_varnames[:1] == (CONTEXT,)
+        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
+        compiled: Any = numba.njit(nogil=nogil, error_model="numpy", inline=inline, fastmath=set(fastmath), **options)(
+            py_func
+        )
         if hasattr(compiled, "enable_caching"):  # absent under NUMBA_DISABLE_JIT=1
             _one_version(compiled)
             try:
@@ -181,6 +234,13 @@ def njit(function: F | None = None, /, *, inline: Literal["never", "always"] = "
         return cast(F, compiled)
 
     return wrap if function is None else wrap(function)
+
+
+def entry_point(kernel: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """A kernel compiled for some types of arguments, to be called without a look at what it is called with."""
+    kernel.compile(arguments)
+    compiled: Callable[..., Any] = kernel.overloads[arguments].entry_point
+    return compiled
 
 
 def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:

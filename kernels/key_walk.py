@@ -33,7 +33,6 @@ from .marks import (
     ENTER,
     KEY_IN,
     KEY_IN_SPECIAL,
-    SPECIAL_TOKENS,
     STEP_IN_SPECIAL,
     add_row,
     clear_bit,
@@ -44,7 +43,7 @@ from .marks import (
     push,
     set_below,
     set_bit,
-    walk_plain,
+    walk_special,
 )
 from .memory import (
     ALT,
@@ -244,6 +243,8 @@ def content_walk(
             i = node_end(nodes, i)
             continue
         names, state = C[OUT], C[OUT + 1]
+        if code == _BY_TOKEN and _is_empty(C[OUT]) and not _is_begun(C, False, used, n & _24, i, skip):
+            code = OK
         if code == _BY_TOKEN:
             code = _try_below(C, False, i, skip, base, stack, q, n)
             if code == FULL:
@@ -294,12 +295,13 @@ def _content_step(C: Any, stack: int, first_name: int, names: int, state: int, b
             return MISS
     C[OUT] = names
     if state > 0:
-        code = free_name_opens(C, stack, state, 0)
+        code = free_name_opens(C, stack, state, 0, False)
         if code == MISS:
             return MISS
         if code == 1:
             C[OUT + 1] = state
-            return _BY_TOKEN if used != 0 and not _goes_on(C, stack, state) else OK
+            few = (used != 0 or not _is_empty(names)) and not _goes_on(C, stack, state)
+            return _BY_TOKEN if few else OK
     C[OUT + 1] = 0
     return OK if _some_name_opens(C, stack, names) else DEAD
 
@@ -319,6 +321,34 @@ def _is_used(C: Any, free: int, name: int, token: int, skip: int, stop: int) -> 
             k -= 1
         if k < skip and at == name:
             return True
+        free = pair >> 32
+    return False
+
+
+@njit
+def _is_begun(C: Any, special: bool, free: int, name: int, node: int, skip: int) -> bool:
+    """Whether a free name in use begins with `name` and the bytes of a trie's node after its first `skip`."""
+    names, data = view(C, NAMES), view8(C, TOKEN_BYTES)
+    nodes, tokens = view32(C, X_NODE if special else T_NODE), view32(C, X_TID if special else T_TID)
+    begin = view32(C, TOKEN_OFF)[tokens[node_first(nodes, node)]]
+    size = node_depth(nodes, node) - skip
+    while free != 0:
+        pair = memo_get(C, memo_key(M_FREE, free, _32))
+        length = 0
+        at = pair & _32
+        while at != name and at != 0:
+            at = names[at] >> 8
+            length += 1
+        if at == name and length >= size:
+            at = pair & _32
+            for _ in range(length - size):
+                at = names[at] >> 8
+            k = size - 1
+            while k >= 0 and names[at] & 0xFF == data[begin + skip + k]:
+                at = names[at] >> 8
+                k -= 1
+            if k < 0:
+                return True
         free = pair >> 32
     return False
 
@@ -410,7 +440,7 @@ def _end_name(
     for t in range(node_first(nodes, i), node_stop(nodes, i)):
         set_bit(rows, base, tokens[t])
     if declared:
-        return walk_plain(C, SPECIAL_TOKENS, i, base)
+        return walk_special(C, i, base)
     code = _rest_walk(C, i, base)
     return _try_below(C, True, i, skip, base, stack, q, n) if code == _BY_TOKEN else code
 
@@ -437,7 +467,7 @@ def _escape(C: Any, i: int, base: int, stack: int, skip: int, names: int, state:
     push(C, walk, node_depth(nodes, i) * 5)
     for t in range(node_first(nodes, i), node_stop(nodes, i)):
         set_bit(rows, base, tokens[t])
-    return walk_plain(C, SPECIAL_TOKENS, i, base)
+    return walk_special(C, i, base)
 
 
 @njit
@@ -472,6 +502,8 @@ def special_walk(
             code = _escape(C, i, base, stack, skip, names, state, n)
         else:
             code = _content_step(C, stack, first_name, names, state, b, used)
+        if code == _BY_TOKEN and _is_empty(C[OUT]) and not _is_begun(C, True, used, n & _24, i, skip):
+            code = OK
         if code == _BY_TOKEN:
             code = _try_below(C, True, i, skip, base, stack, q, n)
             if code == OK:

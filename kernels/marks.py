@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import call
 from .call import step
 from .intern import F_STATE, FRAME_WIDTH
 from .jit import njit
@@ -18,6 +19,7 @@ from .memory import (
     FST,
     FULL_TABLE,
     LENGTHS,
+    LONGEST,
     MAX_MISSES,
     MISS_A,
     MISS_B,
@@ -29,6 +31,9 @@ from .memory import (
     POSTPONED,
     ROW_WORDS,
     ROWS,
+    T_KID_BYTE,
+    T_KID_NODE,
+    T_KIDS,
     T_NODE,
     T_TID,
     TABLE_ROWS,
@@ -42,6 +47,7 @@ from .memory import (
     node_first,
     node_stop,
     view,
+    view8,
     view32,
 )
 from .step import ATOM, FST_WIDTH, FULL, KEY, LITERAL, MISS, OK, RAW, S_NAMES, STRING, name_bytes_at
@@ -50,7 +56,7 @@ ENTER, STEP_IN, STEP_IN_SPECIAL, KEY_IN, KEY_IN_SPECIAL = range(5)
 """Kinds of postponed walks: of what is below a node in the given state; of a node from the state before its byte; of a
 node of the trie of special tokens; of a node inside a key, in the one and the other trie, see `key_walk.py`."""
 POSTPONED_WIDTH = 8  # kind, node, the five numbers of a state, and one more of the kind's own
-ALL_TOKENS, SPECIAL_TOKENS = 0, 1  # tries
+FEW = 24  # subtrees up to this size are walked: a shortcut would cost more than it saves
 _20 = (1 << 20) - 1
 
 
@@ -151,6 +157,14 @@ def push(C: Any, walk: Any, at: int) -> None:
         walk[at + k] = C[OUT + k]
 
 
+def walk_size(longest: int) -> int:
+    """Numbers that walks keep, for a vocabulary with tokens of up to `longest` bytes: see `WALK`.
+
+    A stack of states by depth, as much again for what follows a token's quote, and by depth which children are left.
+    """
+    return 5 * (2 * longest + 8) + 2 * (longest + 2)
+
+
 _OUTSIDE = np.zeros(256, dtype=np.bool_)  # bytes that can come outside strings
 _OUTSIDE[list(b' \t\n\r"{}[]:,-+.eE0123456789truefalsn')] = True
 
@@ -176,11 +190,92 @@ def is_hopeless(C: Any, walk: Any, at: int, byte: int) -> bool:
 
 
 @njit
-def walk_plain(C: Any, trie: int, node: int, base: int) -> int:
-    """Mark the tokens below `node` of a trie, whose state is on the walk's stack, one step a node; OK or FULL."""
+def _admitted(C: Any, walk: Any, at: int) -> int:
+    """Which bytes can follow a state on the walk's stack, so far as is evident: see `_is_admitted`."""
+    mode = walk[at + 1]
+    if mode == STRING or mode == RAW:
+        return 0
+    if mode != KEY and mode != LITERAL:
+        return 1 if C[WIRE] == 0 or (mode != ATOM and C[WIRE] < 2) else 0
+    q, first = walk[at + 2], walk[at + 4]
+    if walk[at + 3] != 0 or (mode == KEY and first >> 60):  # within an escape, or a free name
+        return 0
+    if mode == KEY:
+        first = view(C, FST)[view(C, FRAMES)[walk[at] * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
+    low, high, depth = q & _20, (q >> 20) & _20, q >> 40
+    if low >= high:
+        return 2 | 1 << 8
+    # Names are sorted, so their next bytes lie between those of the first and the last one.
+    return 2 | max(name_bytes_at(C, first, low, depth), 0) << 8 | max(name_bytes_at(C, first, high - 1, depth), 0) << 16
+
+
+@njit
+def _is_admitted(admitted: int, byte: int) -> bool:
+    """Whether `_admitted` lets a byte pass: 0 all, 1 those that occur outside strings, 2 a range and what ends names
+    or begins an escape.
+    """
+    kind = admitted & 0xFF
+    if kind == 2:
+        return admitted >> 8 & 0xFF <= byte <= admitted >> 16 or byte == 0x22 or byte == 0x5C
+    return kind == 0 or _OUTSIDE[byte]
+
+
+@njit
+def walk_children(C: Any, node: int, base: int, shortcuts: bool) -> int:
+    """Mark the tokens below `node`, whose state is on the walk's stack; OK (some may be postponed) or FULL.
+
+    One step a node; with `shortcuts` the quickest way there is for what lies inside a string or key.
+    """
     walk, rows = view(C, WALK), view32(C, ROWS)
-    special = trie == SPECIAL_TOKENS
-    nodes, tokens = view32(C, X_NODE if special else T_NODE), view32(C, X_TID if special else T_TID)
+    nodes, tokens = view32(C, T_NODE), view32(C, T_TID)
+    kids, kid_byte, kid_node = view32(C, T_KIDS), view8(C, T_KID_BYTE), view32(C, T_KID_NODE)
+    left = 5 * (2 * C[LONGEST] + 8)
+    top = node_depth(nodes, node)
+    depth = top
+    at = 5 * depth
+    admitted = _admitted(C, walk, at)
+    k, stop = kids[node], kids[node + 1]
+    while True:
+        while k < stop and not _is_admitted(admitted, kid_byte[k]):
+            k += 1
+        if k == stop:
+            if depth == top:
+                return OK
+            depth -= 1
+            at = 5 * depth
+            k, stop = walk[left + 2 * depth], walk[left + 2 * depth + 1]
+            admitted = _admitted(C, walk, at)
+            continue
+        i = kid_node[k]
+        code = step(C, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4], kid_byte[k])
+        k += 1
+        if code == MISS:
+            code = postpone(C, STEP_IN, i, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
+        elif code == OK:
+            to = at + 5
+            push(C, walk, to)
+            for t in range(node_first(nodes, i), node_stop(nodes, i)):
+                set_bit(rows, base, tokens[t])
+            size = node_end(nodes, i) - i
+            if shortcuts and size > FEW and (walk[to + 1] == STRING or walk[to + 1] == KEY):
+                code = call.enter_text(C, i, base, walk[to], walk[to + 1], walk[to + 2], walk[to + 3], walk[to + 4])
+                if code == OK:
+                    continue
+            if size > 1 and code != FULL:
+                walk[left + 2 * depth], walk[left + 2 * depth + 1] = k, stop
+                depth += 1
+                at = to
+                k, stop = kids[i], kids[i + 1]
+                admitted = _admitted(C, walk, at)
+        if code == FULL:
+            return FULL
+
+
+@njit
+def walk_special(C: Any, node: int, base: int) -> int:
+    """As `walk_children` without shortcuts, below a node of the trie of special tokens."""
+    walk, rows = view(C, WALK), view32(C, ROWS)
+    nodes, tokens = view32(C, X_NODE), view32(C, X_TID)
     stop = node_end(nodes, node)
     i = node + 1
     while i < stop:
@@ -196,8 +291,7 @@ def walk_plain(C: Any, trie: int, node: int, base: int) -> int:
             i += 1
             continue
         if code == MISS:
-            kind = STEP_IN_SPECIAL if special else STEP_IN
-            code = postpone(C, kind, i, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
+            code = postpone(C, STEP_IN_SPECIAL, i, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
         if code == FULL:
             return FULL
         i = node_end(nodes, i)

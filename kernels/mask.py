@@ -37,10 +37,9 @@ from .jit import njit
 from .key_walk import after_free_name, key_walk, run_token
 from .marked import clear_completing
 from .marks import (
-    ALL_TOKENS,
     ENTER,
+    FEW,
     POSTPONED_WIDTH,
-    SPECIAL_TOKENS,
     STEP_IN,
     STEP_IN_SPECIAL,
     add_row,
@@ -52,7 +51,8 @@ from .marks import (
     push,
     put,
     set_bit,
-    walk_plain,
+    walk_children,
+    walk_special,
 )
 from .memory import (
     CROSS,
@@ -74,12 +74,13 @@ from .memory import (
     POS,
     POSTPONED,
     RESUME,
-    ROOT_WIDTH,
     ROW_WORDS,
     ROWS,
     STATE,
+    T_KID_BYTE,
+    T_KID_NODE,
+    T_KIDS,
     T_NODE,
-    T_ROOT,
     T_TID,
     TABLE,
     TOKEN_OFF,
@@ -94,6 +95,7 @@ from .memory import (
     node_first,
     node_stop,
     view,
+    view8,
     view32,
 )
 from .step import (
@@ -138,7 +140,6 @@ B_CONTENT, B_CONTENTS, B_ROW, B_ENDS, B_END_COUNT, B_NODES, B_NODE_COUNT, B_PAIR
     10
 )
 TABLE_WIDTH = 10
-_SMALL = 24  # subtrees below this size are walked: their table would cost more than it saves
 _NO_LIMIT = 1 << 40
 REFUSED, REDO = -3, -4
 _20 = (1 << 20) - 1
@@ -243,16 +244,15 @@ def escape_class(x: int) -> int:
 @njit
 def find_child(C: Any, node: int, wanted: int) -> int:
     """The child of a trie node under a byte, or -1."""
-    nodes = view32(C, T_NODE)
-    i = node + 1
-    stop = node_end(nodes, node)
-    while i < stop:
-        if node_byte(nodes, i) == wanted:
-            return i
-        if node_byte(nodes, i) > wanted:
-            return -1
-        i = node_end(nodes, i)
-    return -1
+    kids, kid_byte = view32(C, T_KIDS), view8(C, T_KID_BYTE)
+    low, high = kids[node], kids[node + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if kid_byte[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return view32(C, T_KID_NODE)[low] if low < kids[node + 1] and kid_byte[low] == wanted else -1
 
 
 @njit
@@ -320,7 +320,7 @@ def mark_below(C: Any, node: int, base: int) -> int:
     push(C, view(C, WALK), node_depth(view32(C, T_NODE), node) * 5)
     for t in range(node_first(nodes, node), node_stop(nodes, node)):
         set_bit(rows, base, tokens[t])
-    return walk_plain(C, ALL_TOKENS, node, base)
+    return walk_children(C, node, base, False)
 
 
 @njit
@@ -432,7 +432,7 @@ def enter_text(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: i
     """
     code = DEAD
     size = node_end(view32(C, T_NODE), node) - node
-    if size > _SMALL or node == 0:
+    if size > FEW or node == 0:
         if mode == STRING:
             code = string_in_free_text(C, node, base, stack, q, x, n)
         elif mode == KEY:
@@ -451,43 +451,6 @@ def enter_text(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: i
 
 
 @njit
-def walk_range(C: Any, start: int, stop: int, base: int) -> int:
-    """Mark the tokens at the nodes `start` .. `stop` - 1, the state of their parent being on the walk's stack.
-
-    OK (some of it may be postponed) or FULL.
-    """
-    walk = view(C, WALK)
-    nodes, tokens, rows = view32(C, T_NODE), view32(C, T_TID), view32(C, ROWS)
-    i = start
-    while i < stop:
-        at = (node_depth(nodes, i) - 1) * 5
-        if is_hopeless(C, walk, at, node_byte(nodes, i)):
-            i = node_end(nodes, i)
-            continue
-        code = step(C, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4], node_byte(nodes, i))
-        if code == OK:
-            at += 5
-            push(C, walk, at)
-            for t in range(node_first(nodes, i), node_stop(nodes, i)):
-                set_bit(rows, base, tokens[t])
-            if node_end(nodes, i) - i > _SMALL and (walk[at + 1] == STRING or walk[at + 1] == KEY):
-                code = call.enter_text(C, i, base, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
-                if code == FULL:
-                    return FULL
-                if code == OK:
-                    i = node_end(nodes, i)
-                    continue
-            i += 1
-            continue
-        if code == MISS:
-            code = postpone(C, STEP_IN, i, walk[at], walk[at + 1], walk[at + 2], walk[at + 3], walk[at + 4])
-        if code == FULL:
-            return FULL
-        i = node_end(nodes, i)
-    return OK
-
-
-@njit
 def walk_below(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: int, n: int) -> int:
     """Mark the tokens below a node, in the given state there; OK (some of it may be postponed) or FULL."""
     walk, nodes = view(C, WALK), view32(C, T_NODE)
@@ -495,14 +458,7 @@ def walk_below(C: Any, node: int, base: int, stack: int, mode: int, q: int, x: i
     if code != DEAD:
         return code
     put(walk, node_depth(nodes, node) * 5, stack, mode, q, x, n)
-    if node != 0:
-        return walk_range(C, node + 1, node_end(nodes, node), base)
-    root = view(C, T_ROOT)
-    for byte in range(256):
-        i = root[byte * ROOT_WIDTH]
-        if i > 0 and not is_hopeless(C, walk, 0, byte) and walk_range(C, i, node_end(nodes, i), base) == FULL:
-            return FULL
-    return OK
+    return walk_children(C, node, base, True)
 
 
 @njit
@@ -558,7 +514,7 @@ def resume_step(C: Any, kind: int, node: int, base: int, stack: int, mode: int, 
         set_bit(rows, base, tokens[t])
     if special:
         push(C, view(C, WALK), node_depth(view32(C, X_NODE), node) * 5)
-        return walk_plain(C, SPECIAL_TOKENS, node, base)
+        return walk_special(C, node, base)
     return call.walk_below(C, node, base, C[OUT], C[OUT + 1], C[OUT + 2], C[OUT + 3], C[OUT + 4])
 
 

@@ -47,9 +47,10 @@ WALK, TABLE, LITERALS, T_CLASSES, T_ROOT, POSTPONED, KEY_LOOPS, LOOP_SIZES = ran
 DFA, VSET, NAME_OFF, NAME_OUT, ROWS, FRAME_HASH, POS_HASH = range(21, 28)  # int32
 # int32, the vocabulary's: the nodes and token ids of a trie, T_ of all tokens, X_ of those that leave plain text, ...
 T_NODE, T_TID, X_NODE, X_TID, T_HEIGHT, TOKEN_OFF, EOS, CROSS, TABLE_ROWS = range(28, 37)
-MARKS = 37  # int32: the automaton of the texts that strings must not hold, see `marked.py`
-NAME_BYTES, T_OWN, TOKEN_BYTES = range(38, 41)  # uint8
-N_TABLES = 41
+T_KIDS, T_KID_NODE = 37, 38  # by node: its first child in the list of children, which is ordered by parent and byte
+MARKS = 39  # int32: the automaton of the texts that strings must not hold, see `marked.py`
+NAME_BYTES, T_OWN, TOKEN_BYTES, T_KID_BYTE = range(40, 44)  # uint8
+N_TABLES = 44
 INT32_TABLES = range(DFA, NAME_BYTES)
 UINT8_TABLES = range(NAME_BYTES, N_TABLES)
 
@@ -66,7 +67,9 @@ MAX_MISSES = 64
 N_POSTPONED = MISSES + 3 * MAX_MISSES  # entries of POSTPONED
 RESUME = N_POSTPONED + 1  # 1 + the position whose row the postponed walks belong to, or 0
 MAX_REACHED = 12  # states looked at to find a loop
-LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 1, RESUME + 6)
+# Not 0 while the lock is held, and where positions may be more than the automaton's own; see `sequence.py`.
+LOCKED, LAYERED = RESUME + 1, RESUME + 2
+LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 3, RESUME + 8)
 WIRE = REACHED + 2 * MAX_REACHED  # see `wire.py`
 ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written as JSON; -1 for none
 # Whether only what has to be escaped is, and in one way: bit 0. Bits 1 to 4 for the first bytes 0xF1 to 0xF4 that no
@@ -142,6 +145,18 @@ def node_stop(nodes: Any, i: int) -> int:
     return nodes[NODE_WIDTH * i + 3]
 
 
+_INT64, _INT32, _UINT8 = (np.dtype(t) for t in (np.int64, np.int32, np.uint8))
+
+
+def _dtype(table: int) -> np.dtype[Any]:
+    return _INT32 if table in INT32_TABLES else _UINT8 if table in UINT8_TABLES else _INT64
+
+
+def addresses_of(tables: dict[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Numbers, addresses and lengths of tables that are bound together again and again: int64, (3, tables)."""
+    return np.array([(t, data.ctypes.data, data.size) for t, data in tables.items()], dtype=np.int64).T.copy()
+
+
 class Context:
     """The context array, the address that kernels take for it, and the tables it points to, which it keeps alive."""
 
@@ -149,6 +164,26 @@ class Context:
         self.array = np.zeros(CONTEXT_SIZE, dtype=np.int64)
         self.address: int = self.array.ctypes.data
         self.tables: dict[int, np.ndarray[Any, Any]] = {}
+        self.allocated = 0  # bytes of the tables made here, and not bound from elsewhere
+
+    def bind_all(self, tables: dict[int, np.ndarray[Any, Any]], addresses: np.ndarray[Any, Any]) -> None:
+        """As `bind` for each of `tables`, with what `addresses_of` gives for them."""
+        self.tables.update(tables)
+        self.array[addresses[0]] = addresses[1]
+        self.array[addresses[0] + LENGTHS] = addresses[2]
+
+    def allocate_zeroed(self, sizes: dict[int, int]) -> None:
+        """Bind new tables of so many elements, all zero, in one piece of memory."""
+        widths = {table: size * _dtype(table).itemsize + 7 & ~7 for table, size in sizes.items()}
+        piece = np.zeros(sum(widths.values()), dtype=np.uint8)
+        self.allocated += piece.nbytes
+        start: int = piece.ctypes.data
+        at = 0
+        for table, size in sizes.items():
+            self.tables[table] = np.ndarray(size, dtype=_dtype(table), buffer=piece, offset=at)
+            self.array[table] = start + at
+            self.array[LENGTHS + table] = size
+            at += widths[table]
 
     def bind(self, table: int, data: np.ndarray[Any, Any]) -> None:
         """Make `data` (contiguous, of the table's dtype) the memory of `table`."""
@@ -158,8 +193,10 @@ class Context:
 
     def allocate(self, table: int, size: int, fill: int = 0) -> None:
         """Bind a new table of `size` elements."""
-        dtype = np.int32 if table in INT32_TABLES else np.uint8 if table in UINT8_TABLES else np.int64
-        self.bind(table, np.full(size, fill, dtype=dtype) if fill else np.zeros(size, dtype=dtype))
+        dtype = _dtype(table)
+        data = np.full(size, fill, dtype=dtype) if fill else np.zeros(size, dtype=dtype)
+        self.allocated += data.nbytes - (self.tables[table].nbytes if table in self.tables else 0)
+        self.bind(table, data)
 
     def reserve(self, table: int, size: int, fill: int = 0) -> np.ndarray[Any, Any]:
         """Grow `table` to at least `size` elements, keeping what it holds; returns it."""
@@ -168,6 +205,7 @@ class Context:
             grown = np.empty(max(size, 2 * data.size), dtype=data.dtype)
             grown[: data.size] = data
             grown[data.size :] = fill
+            self.allocated += grown.nbytes - data.nbytes
             self.bind(table, grown)
             return grown
         return data

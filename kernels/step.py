@@ -497,7 +497,7 @@ def can_continue(C: Any, stack: int, mode: int, q: int, n: int, digits: int, val
         words = view(C, WORDS)
         for i in range(words[found] if found else 0):
             # Where only few names are left, some of them in use, the escape is not offered: there is a plain spelling.
-            code = free_name_opens(C, stack, words[found + 1 + i], n & _24)
+            code = free_name_opens(C, stack, words[found + 1 + i], n & _24, (q & _20) < ((q >> 20) & _20))
             if code != 0:
                 return code
     return name_can_continue(C, view(C, FST)[fst + S_NAMES], q, stack, digits, value, high)
@@ -634,10 +634,11 @@ def key_opens(C: Any, frame: int, name: int) -> bool:
 
 
 @njit
-def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
+def free_name_opens(C: Any, frame: int, state: int, name: int, declared: bool) -> int:
     """Whether a free name of the object frame can be completed: 1, 0 or MISS.
 
-    `state` is where its scanner stands and `name` what has been read of it.
+    `state` is where its scanner stands and `name` what has been read of it; `declared` says whether a declared name
+    begins with it, too.
     """
     frames = view(C, FRAMES)
     base = frame * FRAME_WIDTH
@@ -652,7 +653,7 @@ def free_name_opens(C: Any, frame: int, state: int, name: int) -> int:
             if alts[at + A_OPEN] == OPEN_ALL:
                 return 1
             reach = lookup(C, M_REACH, at // ALT_WIDTH, state)
-            if reach == 2 and is_used_prefix(C, frames[base + F_FREE], name):
+            if reach == 2 and (declared or is_used_prefix(C, frames[base + F_FREE], name)):
                 reach = lookup(C, M_FRESH, frame, name)
             if reach != 0:
                 return MISS if reach < 0 else 1
@@ -820,7 +821,7 @@ def key_byte(C: Any, stack: int, q: int, n: int, byte: int) -> int:
                 return FULL
             code = 1
             if view(C, FST)[fst + S_KEYS] != C[FREE_TEXT_STATE]:
-                code = free_name_opens(C, stack, state, name)
+                code = free_name_opens(C, stack, state, name, (q & _20) < ((q >> 20) & _20))
             if code == 1:
                 return emit(C, stack, KEY, q, 0, name | (state << 24) | (1 << 60))
             if code < 0:

@@ -15,9 +15,7 @@ from .classes import CONTINUES, NO_CLASS
 from .intern import M_LIMITED, M_LOOP, M_ROW
 from .jit import njit
 from .marks import (
-    ALL_TOKENS,
     ENTER,
-    SPECIAL_TOKENS,
     STEP_IN,
     STEP_IN_SPECIAL,
     add_row,
@@ -25,7 +23,8 @@ from .marks import (
     push,
     set_below,
     set_bit,
-    walk_plain,
+    walk_children,
+    walk_special,
 )
 from .memory import (
     DFA,
@@ -102,7 +101,7 @@ def _content_walk(C: Any, start: int, stop: int, base: int, stack: int, loop: in
                     push(C, walk, at)
                     for t in range(node_first(nodes, i), node_stop(nodes, i)):
                         set_bit(rows, base, tokens[t])
-                    code = walk_plain(C, ALL_TOKENS, i, base)
+                    code = walk_children(C, i, base, False)
                 elif code == MISS:
                     code = postpone(C, STEP_IN, i, stack, STRING, from_q, 0, count)
                 if code == FULL:
@@ -200,7 +199,7 @@ def _special_walk(C: Any, base: int, stack: int, q: int, n: int) -> int:
                 push(C, walk, at)
                 for t in range(node_first(nodes, i), node_stop(nodes, i)):
                     set_bit(rows, base, tokens[t])
-                code = walk_plain(C, SPECIAL_TOKENS, i, base)
+                code = walk_special(C, i, base)
             elif code == MISS:
                 code = postpone(C, STEP_IN_SPECIAL, i, stack, STRING, from_q, 0, count)
             if code == FULL:

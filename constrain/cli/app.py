@@ -12,6 +12,7 @@ import typer
 from constrain.cli.bench import commands as bench_commands
 from constrain.cli.console import errors, one_line
 from constrain.cli.coverage import coverage
+from constrain.cli.distortion import distortion
 from constrain.errors import ConstrainError
 
 _Whitespace = Annotated[
@@ -192,6 +193,7 @@ def check(
 
 
 app.command()(coverage)
+app.command()(distortion)
 app.add_typer(bench_commands(), name="bench")
 
 

@@ -66,6 +66,11 @@ class Certified:
     tax: Interval
 
 
+NOTHING_KNOWN = Certified(
+    (0.0, 1.0), (0.0, 1.0), (0.0, math.inf), (0.0, math.inf), (0.0, 1.0), (0.0, math.inf), (0.0, math.inf)
+)
+
+
 def intersection(earlier: Certified, later: Certified) -> Certified:
     """What both say. Where they miss each other by rounding, the later one's word."""
 

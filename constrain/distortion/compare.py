@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from constrain.distortion.divergences import Sums, total_variation
+from constrain.distortion.draws import draw_masked
 from constrain.distortion.estimate import Estimate
 from constrain.distortion.importance import importance
 from constrain.distortion.language import Language
@@ -24,6 +26,7 @@ from constrain.distortion.localisation import of_trie
 from constrain.distortion.matcher_language import as_language
 from constrain.distortion.model import Model, as_model
 from constrain.distortion.numerics import binary_divergence, safe_log
+from constrain.distortion.process import MaskedProcess
 from constrain.distortion.product import NotFinitelyMany, Product
 from constrain.distortion.report import Report
 from constrain.distortion.spellings import split_spellings
@@ -52,6 +55,7 @@ def compare(
     mask: Any = None,
     trie: Trie | None = None,
     canonical: Callable[[bytes], Sequence[int]] | None = None,
+    rescore: int = 0,
     progress: Callable[[Trie], bool | None] | None = None,
 ) -> Report:
     """Measure how far masked sampling is from the model given validity.
@@ -71,12 +75,31 @@ def compare(
         mask: for "two_sided", the language whose masks are measured against `language`; by default the same.
         trie: a trie to go on with, of this model and language; its own settings hold.
         canonical: text to a tokenizer's own ids, for figures on canonical encodings.
+        rescore: so many masked draws are computed again one by one, and the largest difference of a log-probability
+            stands in the report: no figure of this model is better than that. For models with `rescoring_spread`.
         progress: called with the trie after each batch; True stops the search.
 
     Raises:
-        ValueError: method "exact" where neither way is open, or probabilities that are none.
+        ValueError: method "exact" where neither way is open, probabilities that are none, or `rescore` for a model
+            that has no other way to compute them.
         TypeError: no model, or no language.
     """
+    if rescore:
+        spread = getattr(model, "rescoring_spread", None)
+        if spread is None:
+            raise ValueError(f"{type(model).__name__} cannot be rescored: it has no rescoring_spread")
+        report = compare(
+            model, language, method, budget=budget, samples=samples, seed=seed, max_tokens=max_tokens,
+            lossless=lossless, floor=floor, batch_size=batch_size, max_states=max_states, mask=mask, trie=trie,
+            canonical=canonical, progress=progress,
+        )  # fmt: skip
+        process = MaskedProcess(as_model(model), as_language(language))
+        limit = max_tokens if trie is None else trie.max_tokens
+        drawn = draw_masked(process, rescore, np.random.default_rng(seed), max_tokens=limit, batch_size=batch_size)
+        largest = Estimate(
+            float(spread(drawn.sequences)), 0.0, math.inf, "heuristic", (f"{rescore:,} sequences computed again",)
+        )
+        return replace(report, extra=report.extra | {"rescoring spread of a sequence, nats": largest})
     p: Model = as_model(model)
     valid: Language = as_language(language)
     if method not in ("auto", "exact", "trie", "sampling", "two_sided"):
@@ -287,6 +310,7 @@ def _sampled(model: Model, trie: Trie, samples: int, rng: np.random.Generator) -
         found.truncated,
         passes + counting.forward_passes - before,
         step_tax=found.step_tax,
+        step_reach=found.step_reach,
         warnings=tuple(warnings),
         k_hat=found.k_hat,
     )

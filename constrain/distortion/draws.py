@@ -32,6 +32,7 @@ class Draws:
         status: COMPLETE, DEAD or TRUNCATED, shape (distinct,).
         index: which sequence each draw is, shape (n,), in random order.
         step_log_z: sum over draws of log Z_t by step t, shape (longest,): the mass kept, step by step.
+        step_counts: draws that came to step t, shape (longest,).
     """
 
     sequences: list[Prefix]
@@ -40,6 +41,7 @@ class Draws:
     status: NDArray[np.int64]
     index: NDArray[np.int64]
     step_log_z: Floats
+    step_counts: Floats
 
     def __len__(self) -> int:
         return int(self.index.shape[0])
@@ -77,6 +79,7 @@ def draw_masked(
     status: list[int] = []
     counts: list[int] = []
     step_log_z: list[float] = []
+    step_counts: list[float] = []
 
     def finish(prefix: Prefix, count: int, p: float, w: float, how: int) -> None:
         sequences.append(prefix)
@@ -97,7 +100,9 @@ def draw_masked(
                     continue
                 while len(step_log_z) <= len(prefix):
                     step_log_z.append(0.0)
+                    step_counts.append(0.0)
                 step_log_z[len(prefix)] += count * step.log_z
+                step_counts[len(prefix)] += count
                 probabilities = np.exp(step.log_probs - step.log_z)
                 split = rng.multinomial(count, probabilities / probabilities.sum())
                 for j in np.flatnonzero(split):
@@ -114,5 +119,11 @@ def draw_masked(
     index = np.repeat(np.arange(len(counts)), counts)
     rng.shuffle(index)
     return Draws(
-        sequences, np.array(log_p), np.array(log_w), np.array(status, dtype=np.int64), index, np.array(step_log_z)
+        sequences,
+        np.array(log_p),
+        np.array(log_w),
+        np.array(status, dtype=np.int64),
+        index,
+        np.array(step_log_z),
+        np.array(step_counts),
     )

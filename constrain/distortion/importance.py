@@ -14,11 +14,12 @@ comes near, when the tail of the weights is too heavy, or when one draw carries 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from constrain.distortion.betting import betting_interval
+from constrain.distortion.bounds import NOTHING_KNOWN, Certified
 from constrain.distortion.divergences import Sums
 from constrain.distortion.draws import COMPLETE, DEAD, TRUNCATED, Draws, draw_masked
 from constrain.distortion.estimate import Estimate
@@ -53,6 +54,7 @@ class Importance:
     refused: str
     draws: Draws
     step_tax: tuple[float, ...]
+    step_reach: tuple[float, ...]
 
 
 def draw_below(trie: Trie, n: int, rng: np.random.Generator) -> Draws:
@@ -80,6 +82,51 @@ def draw_below(trie: Trie, n: int, rng: np.random.Generator) -> Draws:
     return draw_masked(trie.process, n, rng, max_tokens=trie.max_tokens, batch_size=trie.batch_size, starts=starts)
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known before any draw; by default nothing, so that draws speak for the whole.
+
+    Attributes:
+        log_p, log_w: of finished sequences that draws leave out, float64.
+        tail_q: probability under q of what draws speak for.
+        bound: the largest weight among them.
+        bounds: intervals that hold the truth in any case.
+        lossless: every draw finishes.
+        largest_tax: a bound on -log w of a draw, or None.
+        floor: the one-step mass that the bound comes from, for words.
+        dead_q, truncated_q: probability under q, outside of draws, to die and to be cut.
+    """
+
+    log_p: Floats = field(default_factory=lambda: np.empty(0))
+    log_w: Floats = field(default_factory=lambda: np.empty(0))
+    tail_q: float = 1.0
+    bound: float = 1.0
+    bounds: Certified = NOTHING_KNOWN
+    lossless: bool = False
+    largest_tax: float | None = None
+    floor: float | None = None
+    dead_q: float = 0.0
+    truncated_q: float = 0.0
+
+    @classmethod
+    def of(cls, trie: Trie) -> Known:
+        """What a trie knows; draws go below its frontier."""
+        _, mass, log_r = trie.frontier()
+        limited = trie.floor is not None and trie.max_tokens is not None
+        return cls(
+            trie.log_p,
+            trie.log_w,
+            float((mass * np.exp(-log_r)).sum()),
+            math.exp(float(log_r.max())) if log_r.size else 1.0,
+            trie.certified(),
+            trie.lossless,
+            -math.log(trie.floor) * trie.max_tokens if limited and trie.floor and trie.max_tokens else None,
+            trie.floor,
+            trie.dead_q,
+            trie.truncated_q,
+        )
+
+
 def importance(
     trie: Trie, n: int, rng: np.random.Generator, *, alpha: float = 0.05, replicates: int = 400
 ) -> Importance:
@@ -92,12 +139,30 @@ def importance(
         alpha: probability of missing, at most, per interval.
         replicates: bootstrap replicates.
     """
-    _, mass, log_r = trie.frontier()
-    tail_q = float((mass * np.exp(-log_r)).sum())
-    bound = math.exp(float(log_r.max())) if log_r.size else 1.0
-    log_floor = math.log(trie.floor) if trie.floor is not None and trie.max_tokens is not None else None
-    draws = draw_below(trie, n, rng)
-    head = Sums.of(trie.log_p, trie.log_w)
+    known = Known.of(trie)
+    return estimate(draw_below(trie, n, rng), rng, known, alpha=alpha, replicates=replicates)
+
+
+def estimate(
+    draws: Draws,
+    rng: np.random.Generator,
+    known: Known | None = None,
+    *,
+    alpha: float = 0.05,
+    replicates: int = 400,
+) -> Importance:
+    """Estimates from independent draws of the masked sampler, wherever they come from.
+
+    Args:
+        draws: in random order.
+        rng: source of the bootstrap's randomness.
+        known: what they leave out; by default they are draws of the whole.
+        alpha: probability of missing, at most, per interval.
+        replicates: bootstrap replicates.
+    """
+    known = Known() if known is None else known
+    n, tail_q, bound, bounds = len(draws), known.tail_q, known.bound, known.bounds
+    head = Sums.of(known.log_p, known.log_w)
     ok = draws.status == COMPLETE
     w = np.where(ok, np.exp(draws.log_w), 0.0)
     log_w = np.where(ok, draws.log_w, 0.0)
@@ -108,17 +173,16 @@ def importance(
 
     counts = draws.counts.astype(np.float64)
     total = sums_of(counts)
-    head_p, head_q = np.exp(trie.log_p), np.exp(trie.log_p - trie.log_w)
+    head_p, head_q = np.exp(known.log_p), np.exp(known.log_p - known.log_w)
 
     def tv_of(counts: Floats, s: Sums) -> float:
-        known = float(np.abs(head_q / s.finished - head_p / s.z).sum())
+        enumerated = float(np.abs(head_q / s.finished - head_p / s.z).sum())
         drawn = float((counts * ok * np.abs(1.0 / s.finished - w / s.z)).sum()) / n * tail_q
-        return 0.5 * (known + drawn)
+        return 0.5 * (enumerated + drawn)
 
     # Valid at every n.
     each_w = w[draws.index]
     low, high = betting_interval(each_w, bound, alpha)
-    bounds = trie.certified()
     z_low = max(head.z + tail_q * low, bounds.z[0])
     z_high = min(head.z + tail_q * high, bounds.z[1])
     refused = _why_not(head, total, draws, w, tail_q, n)
@@ -160,7 +224,7 @@ def importance(
             found[name] = Estimate(
                 max(point, 0.0), max(min(low_end, point), 0.0), max(high_end, point), "heuristic", heuristic
             )
-        if log_floor is not None and trie.max_tokens is not None:
+        if known.largest_tax is not None:
             found["kl_masked_to_exact"] = _bounded_kl(
                 found["kl_masked_to_exact"],
                 head,
@@ -169,10 +233,10 @@ def importance(
                 bound,
                 ok[draws.index],
                 log_w[draws.index],
-                -log_floor * trie.max_tokens,
+                known.largest_tax,
                 alpha,
-                (*valid, f"every step keeps at least {trie.floor:.3g} of the mass"),
-                trie.lossless,
+                (*valid, f"every step keeps at least {known.floor:.3g} of the mass"),
+                known.lossless,
             )
     steps = tuple(float(-x / n * tail_q) for x in draws.step_log_z)
     return Importance(
@@ -182,12 +246,13 @@ def importance(
         found["tv"],
         found["chi2"],
         found["tax"],
-        _share(draws, DEAD, trie.dead_q, tail_q, alpha, valid[:1]),
-        _share(draws, TRUNCATED, trie.truncated_q, tail_q, alpha, valid[:1]),
+        _share(draws, DEAD, known.dead_q, tail_q, alpha, valid[:1]),
+        _share(draws, TRUNCATED, known.truncated_q, tail_q, alpha, valid[:1]),
         pareto_k(np.where(ok, draws.log_w, -np.inf)[draws.index]),
         refused,
         draws,
         steps,
+        tuple(float(x / n * tail_q) for x in draws.step_counts),
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from constrain.distortion.model import Prefix
+from constrain.distortion.places import JSONPlace
 from constrain.distortion.trie import Trie
 
 
@@ -46,23 +47,25 @@ def of_trie(trie: Trie) -> list[Contribution]:
     if not trie.is_exhausted or not trie.end_nodes:
         raise ValueError("distortion is localised exactly only in an exhausted trie with at least one sequence")
     count = len(trie)
-    p, q = np.zeros(count), np.zeros(count)
-    ends_p = np.exp(trie.log_p)
-    ends_q = np.exp(trie.log_p - trie.log_w)
-    np.add.at(p, trie.end_nodes, ends_p)
-    np.add.at(q, trie.end_nodes, ends_q)
+    log_q = trie.log_p - trie.log_w
+    # Sums of p and q below each node, as logs: an endless run of digits has a p that no float holds.
+    node_p, node_q = np.full(count, -np.inf), np.full(count, -np.inf)
+    np.logaddexp.at(node_p, trie.end_nodes, trie.log_p)
+    np.logaddexp.at(node_q, trie.end_nodes, log_q)
     for node in range(count - 1, 0, -1):
-        p[trie.parents[node]] += p[node]
-        q[trie.parents[node]] += q[node]
+        parent = trie.parents[node]
+        node_p[parent] = np.logaddexp(node_p[parent], node_p[node])
+        node_q[parent] = np.logaddexp(node_q[parent], node_q[node])
+    q = np.exp(node_q)
     total = q[0]
 
-    def surprise(q: Any, p: Any) -> Any:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(q > 0, q * (np.log(q) - np.log(p)), 0.0)
+    def surprise(log_q: Any, log_p: Any) -> Any:
+        with np.errstate(invalid="ignore"):
+            return np.where(log_q > -np.inf, np.exp(log_q) * (log_q - log_p), 0.0)
 
-    own = surprise(q, p)
+    own = surprise(node_q, node_p)
     below = np.zeros(count)
-    np.add.at(below, trie.end_nodes, surprise(ends_q, ends_p))
+    np.add.at(below, trie.end_nodes, surprise(log_q, trie.log_p))
     np.add.at(below, trie.parents[1:], own[1:])
     distortion = np.maximum((below - own) / total, 0.0)
     visits = q / total
@@ -97,37 +100,6 @@ def json_location(contribution: Contribution) -> str:
 
     Texts that are not JSON give whatever the brackets and strings in them look like.
     """
-    path: list[str] = []
-    kinds: list[str] = []
-    text, at = contribution.text.decode("utf-8", "replace"), 0
-    is_key = False
-    while at < len(text):
-        char = text[at]
-        if char == '"':
-            end = at + 1
-            while end < len(text) and text[end] != '"':
-                end += 2 if text[end] == "\\" else 1
-            if end >= len(text):
-                return _pointer(path, is_key)
-            if is_key:
-                path[-1] = text[at + 1 : end]
-                is_key = False
-            at = end
-        elif char in "{[":
-            kinds.append(char)
-            path.append("*" if char == "[" else "")
-            is_key = char == "{"
-        elif char in "}]" and kinds:
-            kinds.pop()
-            path.pop()
-            is_key = False
-        elif char == "," and kinds:
-            is_key = kinds[-1] == "{"
-        at += 1
-    return _pointer(path, is_key)
-
-
-def _pointer(path: list[str], is_key: bool) -> str:
-    if is_key:
-        path = [*path[:-1], "~key"]
-    return "".join("/" + part for part in path)
+    place = JSONPlace()
+    place.read(contribution.text)
+    return str(place)

@@ -46,7 +46,8 @@ class Report:
         dead_mass, truncated_mass: share of masked draws that die, that are cut at the limit of tokens.
         spellings: token level against string level, where all sequences are known.
         contributions: where the distortion arises, the largest first; empty where that is not known exactly.
-        step_tax: E_q[-log Z_t] by step t, from draws; empty otherwise.
+        step_tax: E_q[-log Z_t] by step t of what was drawn, below the enumerated part; empty otherwise.
+        step_reach: q-mass of those draws that come to step t.
         forward_passes: rows the model computed.
         warnings: what a reader must know, one sentence each.
         witnesses: exact draws that the mask refuses: proof of missing support.
@@ -68,6 +69,7 @@ class Report:
     spellings: Spellings | None = None
     contributions: tuple[Contribution, ...] = ()
     step_tax: tuple[float, ...] = ()
+    step_reach: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
     witnesses: tuple[Prefix, ...] = ()
     k_hat: float = math.nan

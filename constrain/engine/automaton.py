@@ -7,6 +7,7 @@ nothing beyond loading it.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.distance import distance
+from constrain.engine.budget import Budget
+from constrain.engine.distance import Measure, distance
 from constrain.engine.escapes import intersection, long_escapes
 from constrain.engine.scanners import PYTHON_WORDS
 from constrain.engine.shapes import ObjectBranch, Shapes
@@ -45,6 +47,7 @@ from constrain.kernels.step import (
     SPACED,
     STATE_WIDTH,
     VALUE,
+    VSET_WIDTH,
 )
 from constrain.kernels.text_walk import NO_ROW
 
@@ -55,6 +58,11 @@ _DEFAULT_STYLE = TextStyle()
 _WHITESPACE = {"none": NO_BLANKS, "bounded": BOUNDED_BLANKS, "spaced": SPACED}
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
+
+
+@functools.cache
+def _entry_addresses() -> dict[int, int]:
+    return {field: kernel.address for field, kernel in entries().items()}
 
 
 class Automaton:
@@ -78,17 +86,19 @@ class Automaton:
         self.store = Store()
         self.C = self.store.array
         self.address = self.store.address
-        for field, kernel in entries().items():
-            self.C[field] = kernel.address
+        for field, address in _entry_addresses().items():
+            self.C[field] = address
         self.C[m.DIGIT_LIMIT] = DIGIT_LIMIT
         self.C[m.WHITESPACE] = _WHITESPACE[style.whitespace]
         self.C[m.PLAIN_ESCAPES] = _plain_escapes(terminals) if style.escapes == "plain" else 0
         terminals.bind_fixed(self.store)
-        rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words)
+        rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words, terminals.words)
         weakref.finalize(self, terminals.rows.give_back, rows)
-        self.store.bind(m.ROWS, rows)
+        self.store.bind_rows(rows)
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
+        self._budget: Budget | None = None
+        self.start_mode = VALUE if raw is None else RAW
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         self.C[m.ARGUMENT_DEPTH] = -1
         self.around = around
@@ -105,10 +115,9 @@ class Automaton:
     @property
     def nbytes(self) -> int:
         """Bytes in use by this automaton alone, the vocabulary's tables not counted."""
-        shared = {*self.terminals.fixed, m.TABLE, m.CROSS, m.TABLE_ROWS, m.LOOP_SIZES, m.ROWS}
-        own = sum(data.nbytes for table, data in self.store.tables.items() if table not in shared)
         layer = 0 if self._unique is None else self._unique.nbytes
-        return own + 4 * int(self.C[m.N_ROWS]) * self.terminals.words + layer
+        layer += 0 if self._budget is None else self._budget.nbytes
+        return self.store.allocated + 4 * int(self.C[m.N_ROWS]) * self.terminals.words + layer
 
     def call(self, kernel: Callable[..., int], *args: Any) -> int:
         """Run a kernel, supplying what it misses, until it answers."""
@@ -129,6 +138,13 @@ class Automaton:
         if self._unique is None and self.shapes.tracks:
             self._unique = Uniqueness(self)
         return self._unique
+
+    @property
+    def budget(self) -> Budget:
+        """What the positions need to get to the end; made at first use."""
+        if self._budget is None:
+            self._budget = Budget(self)
+        return self._budget
 
     def accept_token(self, position: int, token: int) -> int:
         """The position after a token; negative where it is refused."""
@@ -170,15 +186,25 @@ class Automaton:
         """Whether the document is complete at a position."""
         return position < TRACKED and bool(position_may_end(self.address, position))
 
-    def distance(self, position: int, *, stretched: bool = True) -> int:
-        """Bytes of a short completion from a position that is not complete."""
+    def distance(self, position: int, measure: Measure | None = None, *, stretched: bool = True) -> int:
+        """Bytes of a short completion from a position that is not complete; `measure` as for the function."""
         if stretched and self.around is not None and self.around.mode(position) != RAW:
             return int(self.around.distance(position))
         if not self.shapes.tracks and not self.shapes.demands_several:
-            return distance(self, position)
+            return distance(self, position, measure)
+        return self._layer.distance(position)
+
+    def next_to_end(self, position: int) -> int | None:
+        """The position after the next byte of the completion that `distance` measures, where one is singled out."""
+        if not self.shapes.tracks and not self.shapes.demands_several:
+            return None
+        return self._layer.next_to_end(position)
+
+    @property
+    def _layer(self) -> Uniqueness:
         if self._unique is None:
             self._unique = Uniqueness(self)
-        return self._unique.distance(position)
+        return self._unique
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
 
@@ -197,18 +223,17 @@ class Automaton:
     def _supply(self, kind: int, a: int, b: int) -> None:
         shapes, store = self.shapes, self.store
         if kind == intern.M_ROW:
-            shapes.scanners.row(a)
+            shapes.scanners.supply_row(a)
             return
         if kind == intern.M_LOOP:
             self._find_loop(a, with_row=bool(b))
             return
         if kind == intern.M_SHAPE:
-            # Built first: building may move the table.
-            start = shapes.start(a, b)
-            store.tables[m.VSET][4 * a + b] = start
+            self._supply_starts(a)
             return
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
+            self._supply_starts(shapes.slots[value][1])
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
@@ -238,6 +263,14 @@ class Automaton:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
         store.memo(memo_key(kind, a, b), value)
+
+    def _supply_starts(self, vset: int) -> None:
+        """Store where values of all types start. A mask before a value asks for every one of them."""
+        at = VSET_WIDTH * vset
+        for kind in range(VSET_WIDTH):
+            if self.store.tables[m.VSET][at + kind] < 0:
+                start = self.shapes.start(vset, kind)  # may move the table
+                self.store.tables[m.VSET][at + kind] = start
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""

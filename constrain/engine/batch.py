@@ -6,8 +6,8 @@ several threads where it is large. Sequences may follow different grammars over 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,22 @@ _ROWS_PER_THREAD = 64
 
 
 def fill_next_token_bitmasks(
-    matchers: Sequence[Matcher], bitmask: Any, indices: Iterable[int] | None = None, *, threads: int | None = None
+    matchers: Sequence[Matcher],
+    bitmask: Any,
+    indices: Iterable[int] | None = None,
+    *,
+    threads: int | None = None,
+    max_tokens: Sequence[int | None] | None = None,
 ) -> None:
     """Write which tokens may come next in each of several sequences into rows of `bitmask`.
 
     `bitmask` is as for `Matcher.fill_next_token_bitmask`, with shape (rows, words). The mask of sequence i goes into
     row `indices[i]`, by default row i. Large batches use at most `threads` threads, by default
-    `CONSTRAIN_THREADS` or one for each core. Raises ValueError when there are too few rows or words.
+    `CONSTRAIN_THREADS` or one for each core. `max_tokens` has the tokens left of each sequence, None where there is no
+    limit. Raises ValueError when there are too few rows or words.
     """
+    if max_tokens is not None and len(max_tokens) != len(matchers):
+        raise ValueError(f"{len(matchers)} sequences need as many limits, not {len(max_tokens)}")
     places = range(len(matchers)) if indices is None else list(indices)
     rows = _as_numpy(bitmask)
     if len(places) != len(matchers) or (len(places) and max(places) >= bitmask.shape[0]):
@@ -39,26 +47,35 @@ def fill_next_token_bitmasks(
     if bitmask.shape[1] < words:
         raise ValueError(f"the bitmask has {bitmask.shape[1]} words, the vocabulary needs {words}")
     if rows is None:
-        for matcher, place in zip(matchers, places, strict=True):
-            matcher.fill_next_token_bitmask(bitmask, place)
+        for matcher, place, limit in zip(matchers, places, max_tokens or [None] * len(matchers), strict=True):
+            matcher.fill_next_token_bitmask(bitmask, place, max_tokens=limit)
         return
     with _locked(matchers):
-        live = [i for i, m in enumerate(matchers) if not m._terminated]
+        live, positions, addresses = [], [], []
         for i, m in enumerate(matchers):
             if m._terminated:
                 rows[places[i]] = 0
-        positions = np.fromiter((matchers[i]._position() for i in live), dtype=np.int64, count=len(live))
-        addresses = np.fromiter((matchers[i]._automaton.address for i in live), dtype=np.int64, count=len(live))
-        to = np.fromiter((places[i] for i in live), dtype=np.int64, count=len(live))
+                continue
+            automaton = m._automaton
+            live.append(i)
+            positions.append(m._positions[-1] if automaton is m._compiled._automaton else m._position())
+            addresses.append(m._automaton.address)
+        at, contexts = np.array(positions, dtype=np.int64), np.array(addresses, dtype=np.int64)
+        to = np.array(places if len(live) == len(places) else [places[i] for i in live], dtype=np.int64)
         codes = np.zeros(len(live), dtype=np.int8)
         parts = min(threads or thread_count(), len(live) // _ROWS_PER_THREAD)
 
         def copy(first: int, stop: int) -> None:
-            copy_rows(addresses, positions, to, rows, first, stop, codes)
+            copy_rows(contexts, at, to, rows, first, stop, codes)
 
         spread(copy, len(live), parts)
     for k in np.flatnonzero(codes != OK).tolist():
         matchers[live[k]].fill_next_token_bitmask(rows, int(to[k]))
+    if max_tokens is not None:
+        for matcher, place, limit in zip(matchers, places, max_tokens, strict=True):
+            if limit is not None and not matcher._terminated:
+                with matcher._lock:
+                    matcher._restrict(rows[place], limit)
 
 
 def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list[bool]:
@@ -72,28 +89,27 @@ def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list
     out = [False] * len(matchers)
     with _locked(matchers):
         ids = tokens.tolist()
-        plain = [
-            i
-            for i, (m, t) in enumerate(zip(matchers, ids, strict=True))
-            if not (m._terminated or m.steps_alone)
-            and t not in m._eos
-            and t not in m._stops
-            and 0 <= t < m._compiled.vocabulary.size
-        ]
-        positions = np.fromiter((matchers[i]._position() for i in plain), dtype=np.int64, count=len(plain))
-        addresses = np.fromiter((matchers[i]._automaton.address for i in plain), dtype=np.int64, count=len(plain))
+        plain, positions, addresses, rest = [], [], [], []
+        for i, m in enumerate(matchers):
+            alone = m._terminated or m.steps_alone or not 0 <= ids[i] < m._size
+            if alone or ids[i] in m._eos or ids[i] in m._stops:
+                rest.append(i)
+                continue
+            automaton = m._automaton
+            plain.append(i)
+            positions.append(m._positions[-1] if automaton is m._compiled._automaton else m._position())
+            addresses.append(m._automaton.address)
         results = np.empty(len(plain), dtype=np.int64)
-        _accept(addresses, positions, tokens[plain], results)
-        rest = set(range(len(matchers)))
+        wanted = tokens if len(plain) == len(ids) else tokens[plain]
+        _accept(np.array(addresses, dtype=np.int64), np.array(positions, dtype=np.int64), wanted, results)
         for i, to in zip(plain, results.tolist(), strict=True):
-            matcher = matchers[i]
-            if to >= 0 and not matcher._automaton.shapes.tracks:
-                matcher._positions.append(to)
-                matcher._accepted.append(ids[i])
+            m = matchers[i]
+            if (to < 0 and to != REFUSED) or m._automaton.shapes.tracks:
+                rest.append(i)
+            elif to >= 0:
+                m._positions.append(to)
+                m._accepted.append(ids[i])
                 out[i] = True
-                rest.discard(i)
-            elif to == REFUSED and not matcher._automaton.shapes.tracks:
-                rest.discard(i)
     for i in rest:
         out[i] = matchers[i].accept_token(ids[i])
     return out
@@ -112,9 +128,15 @@ def _as_numpy(bitmask: Any) -> np.ndarray[Any, np.dtype[np.int32]] | None:
     return bitmask.view(np.int32)
 
 
-def _locked(matchers: Sequence[Matcher]) -> ExitStack:
+@contextmanager
+def _locked(matchers: Sequence[Matcher]) -> Iterator[None]:
     """Hold the locks of all grammars, always in the same order."""
-    stack = ExitStack()
-    for lock in sorted({m._lock for m in matchers}, key=id):
-        stack.enter_context(lock)
-    return stack
+    held = []
+    try:
+        for lock in sorted({m._lock for m in matchers}, key=id):
+            lock.__enter__()
+            held.append(lock)
+        yield
+    finally:
+        for lock in reversed(held):
+            lock.__exit__(None, None, None)

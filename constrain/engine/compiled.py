@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from constrain.engine.automaton import Automaton
+from constrain.engine.automaton_lock import AutomatonLock
 from constrain.engine.markers import NO_MARKERS, Markers
 from constrain.engine.terminals import Terminals
 from constrain.grammars.errors import VocabularyError
@@ -66,6 +67,7 @@ def _check_completeness(grammar: Grammar, vocabulary: Vocabulary, terminals: Ter
             raise VocabularyError("completeness", f'{reason}; use escapes="any"')
 
 
+_MAX_LISTS = 1_000  # lists of written values in a normal form that is kept
 _SHORT_LIMITS = 33  # numbers of code points left for which the rows of free text are made ahead
 
 
@@ -89,17 +91,22 @@ class CompiledGrammar:
         self.end_token_ids: tuple[int, ...] = vocabulary.eos_token_ids
         self.stop_token_ids: frozenset[int] = frozenset()
         self.markers: Markers = NO_MARKERS
-        self._lock = threading.RLock()
-        self._forms, self._inhabitation = grammar._normal_form()
+        self._lock = AutomatonLock()
         self._terminals = terminals_of(self._tables_of(vocabulary))
         _check_completeness(grammar, vocabulary, self._terminals)
-        if self._terminals.spelling != self._inhabitation.spelling:
-            self._inhabitation = Inhabitation(self._forms, self._terminals.spelling, self._inhabitation.gap)
+        self._forms, self._inhabitation = self._new_forms()
         self._automaton = self._new_automaton()
+        self._lock.guard(self._automaton.store)
 
     def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary whose tokens the automaton reads."""
         return vocabulary
+
+    def _new_forms(self) -> tuple[NormalForm, Inhabitation]:
+        forms, inhabitation = self.grammar._normal_form()
+        if self._terminals.spelling != inhabitation.spelling:
+            inhabitation = Inhabitation(forms, self._terminals.spelling, inhabitation.gap)
+        return forms, inhabitation
 
     def _new_automaton(self) -> Automaton:
         return Automaton(
@@ -130,7 +137,10 @@ class CompiledGrammar:
     def clear_cache(self) -> None:
         """Drop everything that can be computed again. Matchers stay valid and resume where they are."""
         with self._lock:
+            if self._forms.lists > _MAX_LISTS:  # it grows with the values that were written
+                self._forms, self._inhabitation = self._new_forms()
             self._automaton = self._new_automaton()
+            self._lock.guard(self._automaton.store)
 
     def _trim(self) -> None:
         if self._automaton.nbytes > self.cache_bytes:

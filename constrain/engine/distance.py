@@ -8,6 +8,7 @@ is the fewest bytes possible, or, where a bounded search settles for less, an ac
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
 _LONG = 12  # bytes of the longest spelling of one character
 _NOT_YET = 10_000
+_IN_VALUE = (s.VALUE, s.COLON, s.STRING, s.ATOM, s.LITERAL, s.RAW, s.END)  # a frame has a slot then
 _Key = int | bytes | None
 
 
@@ -48,7 +50,9 @@ class _Frame:
         return bool(self._seen and int(self._seen_words[self._seen + (name >> 6)]) >> (name & 63) & 1)
 
 
-class _Measure:
+class Measure:
+    """Distances of one automaton. What is after a frame's value is kept, so one object serves many positions."""
+
     def __init__(self, automaton: Automaton) -> None:
         self._a = automaton
         self._shapes = automaton.shapes
@@ -86,9 +90,24 @@ class _Measure:
             if frame.count and self._a.around is not None:
                 return self._a.around.rests(frame.count, len(out))
             return [0.0] * len(out)
+        if shape.undecided is not None:
+            return [min(after for _, after in self._told(frame, shape))]
         for variable, i in ways:
             out[variable] = min(out[variable], self.finish(frame, shape, shape.branches[i], None, after_value=True))
         return out
+
+    def _told(self, frame: _Frame, shape: Shape, values: Iterable[int] = ()) -> Iterator[tuple[bytes, float]]:
+        """Some values of the member that decides a choice, out of those of these numbers; and the bytes after each."""
+        assert shape.undecided is not None
+        for index, known, branch in self._shapes.weighed(shape, values):
+            yield shape.undecided.values[index], self.finish(frame, known, branch, None, after_value=True)
+
+    def _branches(self, shape: Shape, live: tuple[int, ...]) -> Iterator[tuple[Shape, ObjectBranch | ArrayBranch]]:
+        """The live branches; of a choice some of the alternatives."""
+        if shape.undecided is not None:
+            yield from ((known, branch) for _, known, branch in self._shapes.weighed(shape))
+        else:
+            yield from ((shape, shape.branches[i]) for i in live)
 
     def finish(
         self, frame: _Frame, shape: Shape, branch: ObjectBranch | ArrayBranch, key: _Key, *, after_value: bool
@@ -100,12 +119,12 @@ class _Measure:
         """
         above = self.rest(frame.parent)[branch.variable]
         if isinstance(branch, ArrayBranch):
+            if branch.repeats:  # other alternatives are nearer: this one may not end yet
+                above += _NOT_YET
             if branch.items is not None:
                 rest = branch.items.finish(branch.state, frame.count, self._shortest, self._gap)
                 return rest - (0 if after_value or not rest else self._comma) + 1 + above
             parts = [self._shortest(self._item(branch, k)) for k in range(frame.count, branch.alternative.minimum)]
-            if branch.repeats:  # other alternatives are nearer: this one may not end yet
-                above += _NOT_YET
         else:
             total = self._missing(frame, shape, branch, key)
             return total - (0 if after_value or not total else self._comma) + 1 + above
@@ -175,7 +194,11 @@ class _Measure:
 
     def value(self, stack: int) -> float:
         """Bytes of a value and everything after it, before its first byte."""
-        _, vset, _ = self._shapes.slots[_Frame(self._a, stack).state]
+        frame = _Frame(self._a, stack)
+        owner, vset, _ = self._shapes.slots[frame.state]
+        shape, _ = self._shapes.sets[owner]
+        if shape.undecided is not None:
+            return min(_spell(value, 0, [], self._spelling) + 2 + r for value, r in self._told(frame, shape))
         rest = self.rest(stack)
         return min(self._shortest(v) + r for v, r in zip(self._shapes.vsets[vset], rest, strict=True))
 
@@ -203,9 +226,17 @@ class _Measure:
 
     def literal(self, stack: int, q: int, x: int, first: int) -> float:
         """Inside one of a set of strings."""
-        rest = self.rest(stack)
         low, high, depth = q & _20, q >> 20 & _20, q >> 40
         best = math.inf
+        frame = _Frame(self._a, stack)
+        shape, _ = self._shapes.sets[self._shapes.slots[frame.state][0]]
+        if shape.undecided is not None:
+            ends, spelling = self._escape_ends(x), self._spelling
+            left = self._shapes.weighed_within(
+                shape, low, high, lambda value: _spell(value, depth, ends, spelling) < math.inf
+            )
+            return min(_spell(v, depth, ends, spelling) + 1 + r for v, r in self._told(frame, shape, left))
+        rest = self.rest(stack)
         for text, variables in self._shapes.scanners.literals[first][low:high]:
             cost = _spell(text, depth, self._escape_ends(x), self._spelling) + 1
             best = min(best, cost + min(r for v, r in enumerate(rest) if variables >> v & 1))
@@ -225,13 +256,12 @@ class _Measure:
         frame = _Frame(self._a, stack)
         shape, live = self._shapes.sets[frame.state]
         best = math.inf
-        for i in live:
-            branch = shape.branches[i]
+        for owner, branch in self._branches(shape, live):
             if mode == s.OBJECT_NEXT:
                 assert isinstance(branch, ObjectBranch)
-                best = min(best, self._next_member(frame, shape, branch))
+                best = min(best, self._next_member(frame, owner, branch))
             else:
-                best = min(best, self.finish(frame, shape, branch, None, after_value=mode == s.AFTER))
+                best = min(best, self.finish(frame, owner, branch, None, after_value=mode == s.AFTER))
         return best
 
     def _next_member(self, frame: _Frame, shape: Shape, branch: ObjectBranch) -> float:
@@ -265,10 +295,18 @@ class _Measure:
         """Inside a member's name."""
         frame = _Frame(self._a, stack)
         shape, live = self._shapes.sets[frame.state]
+        best = self._key(frame, self._branches(shape, live), q, x, n)
+        if best == math.inf and shape.undecided is not None:  # a name that only others have
+            every = self._shapes.side_by_side(shape)
+            best = self._key(frame, ((every, branch) for branch in every.branches), q, x, n)
+        return best
+
+    def _key(
+        self, frame: _Frame, branches: Iterable[tuple[Shape, ObjectBranch | ArrayBranch]], q: int, x: int, n: int
+    ) -> float:
         low, high, depth = q & _20, q >> 20 & _20, q >> 40
         best = math.inf
-        for i in live:
-            branch = shape.branches[i]
+        for shape, branch in branches:
             assert isinstance(branch, ObjectBranch)
             for name in range(low, high):
                 if not branch.allowed >> name & 1 or frame.has_seen(shape, name):
@@ -368,12 +406,15 @@ def _spell(text: bytes, depth: int, ends_of: Ends, spelling: Spelling) -> float:
     return cost + sum(spelling[b] for b in rest)
 
 
-def distance(automaton: Automaton, position: int) -> int:
-    """Bytes of a short completion from a position that is not complete."""
+def distance(automaton: Automaton, position: int, measure: Measure | None = None) -> int:
+    """Bytes of a short completion from a position that is not complete.
+
+    `measure` is one of the automaton's, for callers with many positions.
+    """
     at = position * POS_WIDTH
     stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
     x &= (1 << s.MARK_SHIFT) - 1
-    measure = _Measure(automaton)
+    measure = measure or Measure(automaton)
     gap = automaton.shapes.inhabitation.gap
     if mode == s.VALUE:
         cost = max(0, gap - x) + measure.value(stack)
@@ -394,3 +435,51 @@ def distance(automaton: Automaton, position: int) -> int:
         if mode == s.OBJECT_NEXT:
             cost += max(0, gap - x)
     return int(cost)
+
+
+def next_name_bytes(automaton: Automaton, position: int) -> list[int]:
+    """Inside a member's name, or one of a set of strings: bytes with which those go on that may still be meant."""
+    at = position * POS_WIDTH
+    stack, mode, q, x, n = automaton.store.tables[m.POS][at : at + 5].tolist()
+    low, high, depth = q & _20, q >> 20 & _20, q >> 40
+    if x & ((1 << s.MARK_SHIFT) - 1) != s.X_NONE:
+        return []
+    if mode == s.LITERAL:
+        names = [text for text, _ in automaton.shapes.scanners.literals[n][low:high]]
+    elif mode == s.KEY:
+        shape, _ = automaton.shapes.sets[_Frame(automaton, stack).state]
+        names = [name.encode() for name in shape.names[low:high]]
+    else:
+        return []
+    return list(dict.fromkeys(name[depth] for name in names if len(name) > depth))
+
+
+def name_slack(automaton: Automaton, stack: int, mode: int, n: int) -> float:
+    """Bytes by which two positions may differ in their distance if only the text of a free name differs.
+
+    The others are those of one of the positions. A name that is in use, or nearly so, takes the next ones in length.
+    """
+    shapes = automaton.shapes
+    spelling = shapes.inhabitation.spelling
+    total = 0
+    at = stack
+    while at >= 0:
+        frame = _Frame(automaton, at)
+        shape, live = shapes.sets[shapes.slots[frame.state][0] if at != stack or mode in _IN_VALUE else frame.state]
+        at = frame.parent
+        if shape.members is None:
+            continue
+        taken = len(shape.names) + len(automaton.free_names(frame.free)) + 2
+        if not shape.members.components:
+            total += 2 * taken.bit_length() + 2
+            continue
+        longest = 0
+        for i in live:
+            branch = shape.branches[i]
+            for members in branch.free if isinstance(branch, ObjectBranch) else ():
+                texts = list(islice(shapes.short_names(shape.keys, members), taken))
+                if mode == s.KEY and (rest := shapes.shortest_name(n >> 24 & _30, members)) is not None:
+                    texts.append(rest)
+                longest = max(longest, *(sum(spelling[b] for b in text) for text in texts), 0)
+        total += 2 * longest + 2
+    return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.engine.text_style import Escapes, PropertyOrder, TextStyle, Whitespace
 from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
+from constrain.grammars.json_schema.deferred import read_all
 from constrain.grammars.json_schema.enforceable import check_enforceable
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
@@ -35,20 +37,13 @@ class Narrowing:
 
 
 class Grammar:
-    """A set of texts. Immutable, hashable and picklable; made by `json_schema` or `regex`.
-
-    Attributes:
-        fingerprint: hexadecimal digest of all that decides which texts are accepted.
-    """
+    """A set of texts. Immutable, hashable and picklable; made by `json_schema` or `regex`."""
 
     def __init__(self, document: SchemaDocument, style: TextStyle, *, pattern: str | None = None) -> None:
         self._document = document
         self._style = style
         self._pattern = pattern
         self._unenforced = tuple(document.unenforced)
-        content = [dataclasses.replace(s, pointer="") for s in document.subschemas]
-        described = repr((document.root, content, style, pattern))
-        self.fingerprint: str = hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
         self._prepared: list[tuple[NormalForm, Inhabitation]] = []
         self._has_repeated = False
         if pattern is None:
@@ -58,6 +53,13 @@ class Grammar:
             self._has_repeated = forms.has_repeated
             inhabitation.require(forms.root)
             self._prepared.append((forms, inhabitation))
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of all that decides which texts are accepted."""
+        content = [dataclasses.replace(s, pointer="") for s in read_all(self._document.subschemas)]
+        described = repr((self._document.root, content, self._style, self._pattern))
+        return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def unenforced(self) -> tuple[Unenforced, ...]:
@@ -69,7 +71,7 @@ class Grammar:
         """Spellings that are never written, by place."""
         from constrain.engine.narrowings import narrowings
 
-        return () if self._pattern is not None else narrowings(self._document, self._style)
+        return () if self._pattern is not None else narrowings(self._document, self._style, self._has_repeated)
 
     def compile(self, vocabulary: Vocabulary, *, cache_bytes: int = DEFAULT_CACHE_BYTES) -> CompiledGrammar:
         """Bind the grammar to a vocabulary.

@@ -13,7 +13,7 @@ import decimal
 import re
 from collections.abc import Callable, Hashable, Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from constrain.grammars.json_schema.values import identity
 
@@ -62,6 +62,7 @@ class Values:
         self._numbers: dict[Hashable, int] = {}
         self._identities: list[Hashable] = []
         self.parts: list[tuple[str, object]] = []
+        self._python: dict[int, object] = {}
 
     def _number(self, kind: str, content: Hashable) -> int:
         found = self._numbers.get((kind, content))
@@ -89,6 +90,43 @@ class Values:
             return ("number", content)  # no listed value is that large or small
         whole = int(decimal.Decimal(digits or "0")) * (-1 if negative else 1)
         return ("number", Fraction(whole) * Fraction(10) ** power)
+
+    def value(self, number: int) -> object:
+        """The exact value in Python."""
+        found = self._python.get(number, self)
+        if found is self:
+            found = self._python[number] = self._make_value(*self.parts[number])
+        return found
+
+    def plain_text(self, number: int) -> bytes:
+        """The value's text, as plain as can be; of a container only how it begins."""
+        kind, content = cast(tuple[str, Any], self.parts[number])
+        if kind == "string":
+            return b'"' + cast(bytes, content) + b'"'
+        if kind == "constant":
+            return cast(bytes, content)
+        if kind != "number":
+            return b"[" if kind == "array" else b"{"
+        negative, digits, power = cast(Decimal, content)
+        if power >= 0:
+            text = digits + "0" * power if digits else "0"
+        else:
+            digits = digits.rjust(1 - power, "0")
+            text = f"{digits[:power]}.{digits[power:]}"
+        return (b"-" if negative else b"") + text.encode()
+
+    def _make_value(self, kind: str, content: Any) -> object:
+        if kind == "string":
+            return content.decode("utf-8", "surrogatepass")
+        if kind == "constant":
+            return {b"null": None, b"true": True, b"false": False}[content]
+        if kind == "array":
+            return [self.value(v) for v in content]
+        if kind == "object":
+            return {name: self.value(v) for name, v in content}
+        negative, digits, power = content
+        number = Fraction(int(decimal.Decimal(digits or "0")) * (-1 if negative else 1)) * Fraction(10) ** power
+        return number.numerator if number.denominator == 1 else number
 
     def string(self, text: bytes) -> int:
         """The number of a string, given in UTF-8."""

@@ -9,6 +9,8 @@ from constrain.engine.grammar import Narrowing
 from constrain.engine.text_style import TextStyle
 from constrain.grammars.formats import NARROWINGS
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.deferred import read_all
+from constrain.grammars.json_schema.expansion import MAX_ALTERNATIVES
 from constrain.grammars.json_schema.ir import SchemaDocument
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.number import spelling_narrowings
@@ -20,8 +22,11 @@ _WHITESPACE = {
 }
 
 
-def narrowings(document: SchemaDocument, style: TextStyle) -> tuple[Narrowing, ...]:
-    """All narrowings of a schema's grammar; those without a keyword hold everywhere."""
+def narrowings(document: SchemaDocument, style: TextStyle, has_repeated: bool) -> tuple[Narrowing, ...]:
+    """All narrowings of a schema's grammar; those without a keyword hold everywhere.
+
+    `has_repeated` tells whether two items of some array may have to be equal.
+    """
     out = [
         Narrowing("", "", f"{_WHITESPACE[style.whitespace]}; nothing follows the value"),
         Narrowing("", "", f"a number has at most {DIGIT_LIMIT} characters, give or take its end"),
@@ -34,11 +39,21 @@ def narrowings(document: SchemaDocument, style: TextStyle) -> tuple[Narrowing, .
     if style.property_order == "declared":
         reason = "members come in the order in which the schema declares them, others after them"
         out.append(Narrowing("", "properties", reason))
-    forms = NormalForm(document)
-    for index, subschema in enumerate(document.subschemas):
+    subschemas = read_all(document.subschemas)
+    forms = NormalForm(SchemaDocument(subschemas, document.root))
+    for index, subschema in enumerate(subschemas):
+        choice = subschema.choice
+        if choice is not None and len(choice.branches) > MAX_ALTERNATIVES:
+            reason = (
+                f"the member {choice.tag!r}, which tells more than {MAX_ALTERNATIVES} alternatives apart, comes first"
+            )
+            out.append(Narrowing(subschema.pointer, "oneOf" if subschema.one_of else "anyOf", reason))
         if any(_holds_number(v) for v in subschema.values or () if isinstance(v, list | dict)):
             reason = "numbers inside an array or object that is given as a whole are written as plain decimals"
             out.append(Narrowing(subschema.pointer, "enum", reason))
+        if subschema.unique_items and has_repeated:
+            reason = "an item that must equal an earlier one, for want of other places, is written with plain decimals"
+            out.append(Narrowing(subschema.pointer, "uniqueItems", reason))
         if subschema.format is not None:
             out += [Narrowing(subschema.pointer, "format", r) for r in NARROWINGS.get(subschema.format, ())]
         if subschema.types & ir.NUMBER:

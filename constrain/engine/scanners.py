@@ -6,11 +6,15 @@ strings of the grammar. What a completed text means is its *outcome*, the set of
 
 from __future__ import annotations
 
+import functools
+import weakref
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.engine.store import Store
 from constrain.grammars.json_schema.keys import KeyClass
@@ -18,10 +22,11 @@ from constrain.grammars.json_schema.normal import AtomAlternatives, StringAltern
 from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, Role, TextLanguage
 from constrain.grammars.languages.extent import has_many, shortest_text
-from constrain.grammars.languages.number import number_language
+from constrain.grammars.languages.number import INTEGER, NUMBER, number_language
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
+from constrain.kernels.distinct import distinct
 from constrain.kernels.step import (
     BOUNDARY,
     CALL,
@@ -29,11 +34,16 @@ from constrain.kernels.step import (
     COLLECTED,
     COUNTED,
     DIFFER,
+    ENTRY_WIDTH,
     HAS_NEXT,
     LITERAL_BIT,
     LITERALS_WIDTH,
     Q_FLAGS,
+    Q_LOOP,
+    Q_LOOP_ROW,
+    Q_OUTCOME,
     Q_PAD,
+    Q_SHORTEST,
     SIMPLE,
     STATE_WIDTH,
     UNIVERSAL,
@@ -92,6 +102,22 @@ _NULL, _TRUE, _FALSE = _Word(b"null"), _Word(b"true"), _Word(b"false")
 PYTHON_WORDS = _Word(b"None"), _Word(b"True"), _Word(b"False")
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What every automaton begins with: the dead state and those of free text."""
+
+    states: np.ndarray  # type: ignore[type-arg]
+    rows: np.ndarray  # type: ignore[type-arg]
+    known: dict[tuple[Language, object], dict[int, int]]
+    numbers: dict[tuple[object, ...], int]
+    texts: dict[int, tuple[TextPart, ...]]
+    free: dict[int, int]
+    distance: list[int]
+
+
+_beginning: list[_Beginning] = []  # kept from the first automaton
+
+
 class Scanners:
     """All table states of one automaton.
 
@@ -106,13 +132,17 @@ class Scanners:
         self._texts: dict[int, tuple[TextPart, ...]] = {}
         self._atoms: dict[int, tuple[AtomPart, ...]] = {}
         self._lengths: dict[LengthSet, int] = {}
-        # For one language on its own: its states' numbers here, 0 where there is none yet.
-        self._known: dict[tuple[Language, object], np.ndarray] = {}  # type: ignore[type-arg]
+        self._known: dict[tuple[Language, object], dict[int, int]] = {}  # a language on its own: its states' numbers
         self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
         self._many: dict[tuple[TextLanguage, int], bool] = {}
+        self._begun: set[tuple[object, ...]] = set()  # languages of atoms, with variables, of which states were added
         self._add_state(0, 0)  # dead
         self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
-        self._add_free_text()
+        if _beginning:
+            self._begin_like(_beginning[0])
+        else:
+            self._add_free_text()
+            _beginning.append(self._kept())
 
     # ---- states ------------------------------------------------------------------------------------------------------
 
@@ -134,7 +164,7 @@ class Scanners:
 
     def _set_row(self, number: int, row: np.ndarray) -> None:  # type: ignore[type-arg]
         self._store.tables[m.DFA][number * 256 : number * 256 + 256] = row
-        if row.any():
+        if np.count_nonzero(row):
             self._store.tables[m.STATE][number * STATE_WIDTH + Q_FLAGS] |= HAS_NEXT
 
     def _add_free_text(self) -> None:
@@ -162,6 +192,31 @@ class Scanners:
         for state in states:
             self.build_row(self._free[state])
 
+    def _kept(self) -> _Beginning:
+        store = self._store
+        used = store.used(m.STATE)
+        return _Beginning(
+            store.tables[m.STATE][:used].copy(),
+            store.tables[m.DFA][: used // STATE_WIDTH * 256].copy(),
+            {key: known.copy() for key, known in self._known.items()},
+            dict(self._numbers),
+            dict(self._texts),
+            dict(self._free),
+            self.free_text_distance,
+        )
+
+    def _begin_like(self, kept: _Beginning) -> None:
+        """Copy the states of free text, which are the same in every automaton."""
+        self._store.append(m.STATE, kept.states[self._store.used(m.STATE) :])
+        self._store.reserve(m.DFA, kept.rows.size, -1)[: kept.rows.size] = kept.rows
+        self._known = {key: known.copy() for key, known in kept.known.items()}
+        self._numbers, self._texts, self._free = dict(kept.numbers), dict(kept.texts), dict(kept.free)
+        self.free_text_distance = kept.distance
+        self.free_text_states = len(kept.free)
+        self.free_text_start = 1
+        self._outcome(1)
+        self._store.array[m.FREE_TEXT_STATE] = kept.free[FREE_TEXT.start]
+
     def build_row(self, number: int) -> None:
         """Fill the row of a state."""
         if number in self._texts:
@@ -177,28 +232,30 @@ class Scanners:
             language, state, what = parts[0]
             known = self._known.get((language, what))
             if known is None:
-                known = self._known[language, what] = np.zeros(64, dtype=np.int32)
-            source = language.row(state)
-            top = int(source.max())
-            if top >= known.size:
-                known = np.concatenate([known, np.zeros(top + 64, dtype=np.int32)])
-                self._known[language, what] = known
-            row = known[source]
-            new = set(source[row == 0].tolist()) - {0}
-            if new:
-                for t in new:
-                    known[t] = number_of([(language, t, what)])
-                row = known[source]
-            return row
-        numbers: dict[tuple[int, ...], int] = {(0,) * len(parts): 0}
-        out = []
-        for column in zip(*(language.row(state).tolist() for language, state, _ in parts), strict=True):
-            number = numbers.get(column)
-            if number is None:
-                live = [(p[0], t, p[2]) for p, t in zip(parts, column, strict=True) if t]
-                number = numbers[column] = number_of(live)
-            out.append(number)
-        return np.array(out, dtype=np.int32)
+                known = self._known[language, what] = {0: 0}
+            targets, column = moves(language, state)
+            numbers = []
+            for t in targets:
+                number = known.get(t)
+                if number is None:
+                    number = known[t] = number_of([(language, t, what)])
+                numbers.append(number)
+            return np.array(numbers, dtype=np.int32).take(column)
+        # Bytes that no part tells apart lead to one state: a number with a digit for each part stands for it.
+        every = [moves(language, state) for language, state, _ in parts]
+        joint = every[0][1]
+        for targets, column in every[1:]:
+            joint = joint * len(targets) + column
+        kinds, column = distinct(joint)
+        numbers = []
+        for kind in kinds:
+            live = []
+            for (language, _, what), (targets, _) in zip(reversed(parts), reversed(every), strict=True):
+                kind, digit = divmod(kind, len(targets))
+                if digit:
+                    live.append((language, targets[digit], what))
+            numbers.append(number_of(live[::-1]) if live else 0)
+        return np.array(numbers, dtype=np.int32).take(column)
 
     # ---- strings -----------------------------------------------------------------------------------------------------
 
@@ -317,13 +374,26 @@ class Scanners:
         self.literals[first] = [(n, bits[n]) for n in names]
         return LITERAL_BIT | at // LITERALS_WIDTH
 
+    def telling_literals(self, values: list[bytes], first_outcome: int) -> int:
+        """Where a string begins that is one of these texts, in order, each of which has an outcome of its own."""
+        count = len(values)
+        first = add_names(self._store, values, list(range(first_outcome, first_outcome + count)))
+        at = self._store.append(m.LITERALS, (first, count))
+        self.literals[first] = [(value, 1) for value in values]
+        return LITERAL_BIT | at // LITERALS_WIDTH
+
     def _text_state(self, parts: list[TextPart]) -> int:
-        merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
-        for language, state, entries in parts:
-            if language is not FREE_TEXT and language.universal(state):
-                language, state = FREE_TEXT, FREE_TEXT.start
-            merged[language, state] = merged.get((language, state), ()) + entries
-        live = tuple((language, state, entries) for (language, state), entries in merged.items())
+        live = tuple(
+            (FREE_TEXT, FREE_TEXT.start, entries)
+            if language is not FREE_TEXT and language.universal(state)
+            else (language, state, entries)
+            for language, state, entries in parts
+        )
+        if len(live) > 1:
+            merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
+            for language, state, entries in live:
+                merged[language, state] = merged.get((language, state), ()) + entries
+            live = tuple((language, state, entries) for (language, state), entries in merged.items())
         key = ("text", live)
         found = self._numbers.get(key)
         if found is None:
@@ -333,21 +403,28 @@ class Scanners:
 
     def _new_text_state(self, parts: tuple[TextPart, ...]) -> int:
         store = self._store
-        flags = BOUNDARY if any(language.boundary(state) for language, state, _ in parts) else 0
-        counted = any(e.low > 0 or e.high < _UNBOUNDED for _, _, entries in parts for e in entries)
+        flags = 0
+        counted = False
         accepted = 0
         everything = 0
-        records: list[int] = []
-        count = 0
         for language, state, entries in parts:
+            if language.boundary(state):
+                flags = BOUNDARY
             accepts = language.accepting(state)
-            lengths = self._length_set(language.lengths(state)) if counted else -1
             for e in entries:
-                records += [int(accepts), e.low, e.high, lengths, self._outcome(1 << e.variable)]
-                count += 1
+                counted = counted or e.low > 0 or e.high < _UNBOUNDED
                 everything |= 1 << e.variable
                 if accepts:
                     accepted |= 1 << e.variable
+        records: list[int] = []
+        if counted:
+            for language, state, entries in parts:
+                accepts = language.accepting(state)
+                # Where no bound asks for them, lengths need not be at hand.
+                bounded = any(e.low > 0 or e.high < _UNBOUNDED for e in entries)
+                lengths = self._length_set(language.lengths(state)) if bounded else -1
+                for e in entries:
+                    records += [int(accepts), e.low, e.high, lengths, self._outcome(1 << e.variable)]
         free = 0
         if len(parts) == 1:
             language, state, entries = parts[0]
@@ -362,7 +439,8 @@ class Scanners:
             flags |= COUNTED
             entry = store.append(m.ENTRY, records)
         outcome = self._outcome(accepted) if accepted else 0
-        return self._add_state(flags, outcome, entry, count if counted else 0, 0, free, self._outcome(everything))
+        count = len(records) // ENTRY_WIDTH
+        return self._add_state(flags, outcome, entry, count, 0, free, self._outcome(everything))
 
     def _length_set(self, lengths: LengthSet) -> int:
         if lengths == ALL_LENGTHS:
@@ -416,6 +494,17 @@ class Scanners:
             self.build_row(number)
         return self._store.tables[m.DFA][number * 256 : number * 256 + 256]
 
+    def supply_row(self, number: int) -> None:
+        """Build the row of a state, and of those after it so long as there is one way to go on."""
+        dfa = self._store.tables[m.DFA]
+        for _ in range(_CHAIN):
+            self.build_row(number)
+            dfa = self._store.tables[m.DFA]
+            row = dfa[number * 256 : number * 256 + 256]
+            number = int(row.max())
+            if not number or dfa[number * 256] >= 0 or ((row != number) & (row != 0)).any():
+                break
+
     # ---- atoms and raw text ------------------------------------------------------------------------------------------
 
     def atom_start(self, alternatives: Iterable[tuple[int, AtomAlternatives]]) -> int:
@@ -444,6 +533,10 @@ class Scanners:
     def _atom_state(self, parts: list[AtomPart]) -> int:
         key = ("atom", tuple(parts))
         found = self._numbers.get(key)
+        if found is None and len(parts) == 1 and parts[0][0] in _USUAL and parts[0][::2] not in self._begun:
+            self._begun.add(parts[0][::2])
+            self._add_beginning(parts[0][0], parts[0][2])
+            found = self._numbers.get(key)
         if found is None:
             bits = 0
             for language, state, variables in parts:
@@ -457,19 +550,80 @@ class Scanners:
             self._atoms[found] = tuple(parts)
         return found
 
+    def _add_beginning(self, language: Language, variables: tuple[int, ...]) -> None:
+        """Add the first states of a language at once, with their rows."""
+        states, rows, records = beginning(language)
+        new = records.copy()
+        new[:, Q_OUTCOME] *= self._outcome(sum(1 << v for v in variables))
+        first = self._store.append(m.STATE, new.reshape(-1)) // STATE_WIDTH
+        dfa = self._store.reserve(m.DFA, (first + len(states)) * 256, -1)
+        dfa[first * 256 : first * 256 + rows.size] = np.where(rows, rows + (first - 1), 0)
+        for number, state in enumerate(states, start=first):
+            part = ((language, state, variables),)
+            self._numbers["atom", part] = number
+            self._atoms[number] = part
+
     def atom_parts(self, number: int) -> tuple[AtomPart, ...]:
         """The components of an atom or raw state."""
         return self._atoms[number]
 
 
+_USUAL = frozenset((NUMBER, INTEGER, _NULL, _TRUE, _FALSE))
+"""Languages that are in most grammars."""
+_BEGINNING = 24  # states of such a language whose rows are added at once
+
+
+@functools.cache
+def beginning(language: Language) -> tuple[list[int], NDArray[np.int32], NDArray[np.int64]]:
+    """The first states of a language of `_USUAL` in the order of their distance, and those after them.
+
+    With the rows of the former, one after the other, of 1 + the index of a state or 0; and the records of all, with 1
+    for the outcome of those that accept.
+    """
+    states = [language.start]
+    done = 0
+    while done < min(len(states), _BEGINNING):
+        after = language.row(states[done]).tolist()
+        states.extend(t for t in dict.fromkeys(after) if t and t not in states)
+        done += 1
+    number = {0: 0} | {s: i + 1 for i, s in enumerate(states)}
+    rows = np.array([number[t] for s in states[:done] for t in language.row(s).tolist()], dtype=np.int32)
+    records = np.zeros((len(states), STATE_WIDTH), dtype=np.int64)
+    records[:, Q_OUTCOME] = [language.accepting(s) for s in states]
+    records[:, Q_SHORTEST] = [language.shortest(s) for s in states]
+    records[:, [Q_LOOP, Q_LOOP_ROW, Q_PAD]] = -1
+    records[:done, Q_FLAGS] = np.where(rows.reshape(done, 256).any(axis=1), HAS_NEXT, 0)
+    return states, rows, records
+
+
+_CHAIN = 16  # rows built at once where there is one way to go on
+
+Moves = tuple[list[int], NDArray[np.int64]]
+_moves: weakref.WeakKeyDictionary[Language, dict[int, Moves]] = weakref.WeakKeyDictionary()
+_MAX_MOVES = 20_000  # states of one language that are kept
+
+
+def moves(language: Language, state: int) -> Moves:
+    """The states after a state, the dead one first, and by byte the index of one (int64, shape (256,)).
+
+    Kept for as long as the language: equal patterns, formats and numbers share one, whatever the grammar.
+    """
+    known = _moves.get(language)
+    if known is None:
+        known = _moves[language] = {}
+    found = known.get(state)
+    if found is None:
+        if len(known) >= _MAX_MOVES:
+            known.clear()
+        found = known[state] = distinct(language.row(state))
+    return found
+
+
 def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
     """Store sorted names and their outcomes; the number of the first. One more offset bounds the last."""
-    at = store.append(m.NAME_BYTES, list(b"".join(names)))
-    offsets = [at]
-    for name in names:
-        offsets.append(offsets[-1] + len(name))
+    at = store.append(m.NAME_BYTES, np.frombuffer(b"".join(names), dtype=np.uint8))
     store.append(m.NAME_OUT, [*outcomes, 0])
-    return store.append(m.NAME_OFF, offsets)
+    return store.append(m.NAME_OFF, [*accumulate(map(len, names), initial=at)])
 
 
 def utf8_sequences(low: int, high: int) -> Iterable[list[tuple[int, int]]]:

@@ -12,14 +12,18 @@ demand for some member or not, an item that may count or not. Then all of them g
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, islice
 
+from constrain.engine.choices import Undecided, undecided
 from constrain.engine.member_order import MemberOrder
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.errors import ResourceLimitError
+from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.choice import shortest_values
 from constrain.grammars.json_schema.demands import (
     Clause,
     FreeSome,
@@ -30,10 +34,19 @@ from constrain.grammars.json_schema.demands import (
     value_in_plan,
     without_implied,
 )
-from constrain.grammars.json_schema.inhabit import Inhabitation, key_bytes
+from constrain.grammars.json_schema.inhabit import MAX_WEIGHED, Inhabitation, key_bytes
 from constrain.grammars.json_schema.items import Items, State, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
-from constrain.grammars.json_schema.normal import ArrayAlternative, Has, Lacks, NormalForm, ObjectAlternative, Variable
+from constrain.grammars.json_schema.normal import (
+    ANYTHING,
+    ArrayAlternative,
+    Has,
+    Lacks,
+    NormalForm,
+    ObjectAlternative,
+    Variable,
+)
+from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     ALT_WIDTH,
@@ -103,7 +116,7 @@ class ArrayBranch:
 
     Where items are counted, or must differ and are few, `items` knows the moves and `state` is where they stand. Where
     items that must differ are not few, the branch is `tracked`: see `uniqueness`. So is one that must still get an item
-    equal to another, which `repeats`.
+    equal to another, which `repeats`; where its places may run out, `repetition` plans for the two.
     """
 
     variable: int
@@ -113,6 +126,7 @@ class ArrayBranch:
     state: State = _START
     tracked: bool = False
     repeats: bool = False
+    repetition: Repetition | None = None
 
 
 @dataclass(slots=True)
@@ -126,6 +140,7 @@ class Shape:
     saturation: int = 1
     branches: list[ObjectBranch | ArrayBranch] = field(default_factory=list)
     members: Members | None = None
+    undecided: Undecided | None = None  # the choice that the one branch stands for
     order: MemberOrder | None = None  # of the names; None: any
     keys: int = 0  # state of the scanner in which a free name begins
     numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
@@ -141,13 +156,36 @@ class Shape:
         return found
 
 
+class _Outcomes:
+    """Sets of variables, as bit masks, and their numbers."""
+
+    def __init__(self) -> None:
+        self.bits: list[int] = [0, 1]
+        self._numbers: dict[int, int] = {0: 0, 1: 1}
+
+    def number(self, bits: int) -> int:
+        """The number of an outcome."""
+        found = self._numbers.get(bits)
+        if found is None:
+            found = self._numbers[bits] = len(self.bits)
+            self.bits.append(bits)
+        return found
+
+    def reserve(self, count: int) -> int:
+        """The first of so many numbers for values of the only variable, which tell more than that it is satisfied."""
+        first = len(self.bits)
+        self.bits += [1] * count
+        return first
+
+
 class Shapes:
     """The sets of alternatives, slots and variable sets of one automaton, and their records for the kernels."""
 
     def __init__(self, store: Store, forms: NormalForm, inhabitation: Inhabitation) -> None:
         self._store, self._forms, self.inhabitation = store, forms, inhabitation
-        self.outcomes: list[int] = [0, 1]  # number -> bit mask over the variables of a set
-        self._outcome_numbers: dict[int, int] = {0: 0, 1: 1}
+        self._outcomes = _Outcomes()
+        self.outcomes = self._outcomes.bits  # number -> bit mask over the variables of a set
+        self.outcome = self._outcomes.number
         self.scanners = Scanners(store, self.outcome)
         self.vsets: list[tuple[Variable, ...]] = []
         self._vset_numbers: dict[tuple[Variable, ...], int] = {}
@@ -159,6 +197,10 @@ class Shapes:
         self.repeats = False  # whether an array was met of which two items must be equal
         self.demands_several = forms.demands_several_that_differ()
         self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
+        self._told: dict[int, Undecided] = {}  # the choice that a set of variables, read for one slot, decides
+        self._planned: dict[
+            tuple[int, frozenset[tuple[int, Variable]]], int
+        ] = {}  # slots with the ways of a repetition
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
@@ -183,14 +225,6 @@ class Shapes:
         return self._add_slot(1, self.vset(variables), tuple((v, 0) for v in range(len(variables))))
 
     # ---- numbering ---------------------------------------------------------------------------------------------------
-
-    def outcome(self, bits: int) -> int:
-        """The number of an outcome."""
-        found = self._outcome_numbers.get(bits)
-        if found is None:
-            found = self._outcome_numbers[bits] = len(self.outcomes)
-            self.outcomes.append(bits)
-        return found
 
     def vset(self, variables: tuple[Variable, ...]) -> int:
         """The number of a set of variables that a value is read for."""
@@ -273,8 +307,10 @@ class Shapes:
     def after(self, slot: int, outcome: int) -> int:
         """The set after a value with this outcome; 0 when no branch survives."""
         owner, _, ways = self.slots[slot]
-        bits = self.outcomes[outcome]
         shape, _ = self.sets[owner]
+        if shape.undecided is not None:
+            return self._set(self.decided(shape, outcome - shape.undecided.outcomes), (0,))
+        bits = self.outcomes[outcome]
         alone, joint = self._joint.get(slot, (ways, ()))
         rest = {b for v, b in alone if bits >> v & 1}
         for together in joint:
@@ -291,6 +327,8 @@ class Shapes:
         `which` is 1 + the number of a declared name, `FREE_BIT` and the outcome of a free one, or an item's position.
         """
         shape, live = self.sets[number]
+        if shape.undecided is not None:
+            return self._undecided_slot(number, which)
         asked: dict[Variable, int] = {}
         alone: list[tuple[int, int]] = []
         joint: list[_Joint] = []
@@ -465,8 +503,14 @@ class Shapes:
         def served_by(variable: Variable) -> Served:
             return frozenset(k for value, clauses in by_value.items() if value <= variable for k in clauses)
 
+        known: dict[frozenset[Variable], bool] = {}
+
         def is_live(values: Iterable[Variable]) -> bool:
-            return self._read_is_live(shape, branch, which, served_by(part.union(*values)))
+            key = frozenset(values)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._read_is_live(shape, branch, which, served_by(part.union(*key)))
+            return found
 
         least: list[frozenset[Variable]] = []
         if not is_live(forced):
@@ -521,7 +565,6 @@ class Shapes:
             clauses = after_member(branch.clauses, shape.names[which - 1], served)
         if clauses is None:
             return None
-        clauses = without_implied(clauses)
         cursor, count = branch.cursor, 0
         if shape.order is not None:
             cursor = max(
@@ -641,6 +684,14 @@ class Shapes:
 
     def _item_ways(self, shape: Shape, index: int, branch: ArrayBranch, position: int) -> list[tuple[int, Variable]]:
         a = branch.alternative
+        if branch.repetition is not None:
+            # Beyond the first item the ways depend on what was written: `uniqueness` puts them in the place of these.
+            plans = (
+                branch.repetition.ways(branch.state, 0, ())
+                if position == 0
+                else branch.repetition.any_ways(branch.state, position)
+            )
+            return [(self.after_way(shape, branch, plan), plan.part) for plan in plans]
         if branch.items is None:
             part = a.prefix[position] if position < len(a.prefix) else a.items
             assert part is not None
@@ -651,6 +702,21 @@ class Shapes:
                 other = ArrayBranch(branch.variable, a, branch.longest, branch.items, state, branch.tracked)
                 ways.append((shape.number((branch.variable, id(a), state), other), part))
         return ways
+
+    def after_way(self, shape: Shape, branch: ArrayBranch, way: Way) -> int:
+        """The number of the branch that follows where a branch reads an item in one of the ways of its repetition."""
+        if way.done:
+            return self._without_repetition(shape, branch, way.state)
+        key = (branch.variable, id(branch.alternative), way.state, "planned")
+        return shape.number(key, replace(branch, state=way.state))
+
+    @staticmethod
+    def _without_repetition(shape: Shape, branch: ArrayBranch, state: State) -> int:
+        """The number of the branch that follows where two items are equal."""
+        a = branch.alternative
+        items = branch.items if a.contains else None
+        plain = ArrayBranch(branch.variable, a, branch.longest, items, state if items is not None else _START)
+        return shape.number((branch.variable, id(a), plain.state), plain)
 
     def _can_finish(self, items: Items, state: State, count: int) -> bool:
         return (
@@ -663,7 +729,8 @@ class Shapes:
         branch = shape.branches[index]
         assert isinstance(branch, ArrayBranch)
         assert branch.items is not None
-        return int(branch.items.may_close(branch.state, count)) + 2 * bool(self._item_ways(shape, index, branch, count))
+        closes = not branch.repeats and branch.items.may_close(branch.state, count)
+        return int(closes) + 2 * bool(self._item_ways(shape, index, branch, count))
 
     # ---- free names --------------------------------------------------------------------------------------------------
 
@@ -725,18 +792,27 @@ class Shapes:
         """Where a value of one type starts for a set of variables; 0 when none of them admits the type."""
         variables = self.vsets[vset]
         forms = self._forms
+        if vset in self._told:
+            told = self._told[vset]
+            return self.scanners.telling_literals(told.values, told.outcomes) if kind == V_STRING else 0
         if kind == V_STRING:
             return self.scanners.text_start((i, a) for i, v in enumerate(variables) for a in forms.strings(v))
         if kind == V_ATOM:
             return self.scanners.atom_start((i, forms.atoms(v)) for i, v in enumerate(variables))
         if kind == V_OBJECT:
+            choice = self._undecided(variables)
+            if choice is not None:
+                return self._set(choice, (0,)) if choice.branches else 0
+            objects = [(i, a) for i, v in enumerate(variables) for a in forms.objects(v)]
+            if not objects:
+                return 0
             declared = forms.declared(variables) if forms.declared_order else None
-            shape = self._object_shape(
-                [(i, a) for i, v in enumerate(variables) for a in forms.objects(v)], declared=declared
-            )
+            shape = self._object_shape(objects, declared=declared)
         else:
             assert kind == V_ARRAY
             arrays = [(i, a) for i, v in enumerate(variables) for a in forms.arrays(v)]
+            if not arrays:
+                return 0
             distinct = [(i, o) for i, a in arrays if a.unique and (o := as_names(forms, a)) is not None]
             if distinct and len(distinct) == len(arrays):
                 shape = self._object_shape(distinct, UNIQUE_KIND)
@@ -744,16 +820,130 @@ class Shapes:
                 shape = self._array_shape(arrays)
         return self._set(shape, tuple(range(len(shape.branches)))) if shape.branches else 0
 
+    # ---- choices -----------------------------------------------------------------------------------------------------
+
+    def _undecided(self, variables: tuple[Variable, ...]) -> Shape | None:
+        """The shape of a set of variables of which one admits objects, and that one is a choice."""
+        forms = self._forms
+        about_objects = [i for i, v in enumerate(variables) if forms.types(v) & ir.OBJECT]
+        if len(about_objects) != 1:
+            return None
+        (i,) = about_objects
+        found = undecided(forms, self.inhabitation, i, variables[i], self._outcomes.reserve)
+        if found is None:
+            return None
+        members = Members(forms, [found.together])
+        names = members.names
+        first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+        keys = self.scanners.key_start(())
+        shape = Shape(OBJECT_KIND, names, first, members=members, undecided=found, keys=keys)
+        tag = 1 << names.index(found.tag)
+        free: dict[frozenset[int], Variable] = {}
+        allowed = tag
+        if found.in_any_order:
+            allowed = (1 << len(names)) - 1
+            free = {} if found.together.closed else {c.members: ANYTHING for c in members.free}
+        if found.values:
+            shape.branches.append(ObjectBranch(i, found.together, (ANYTHING,) * len(names), free, allowed, tag))
+        return shape
+
+    def _undecided_slot(self, number: int, which: int) -> int:
+        shape, _ = self.sets[number]
+        found = shape.undecided
+        assert found is not None
+        if which & FREE_BIT or shape.names[which - 1] != found.tag:
+            every = self.side_by_side(shape)
+            live = tuple(i for i, branch in enumerate(every.branches) if self._admits(branch, which))
+            return self.slot(self._set(every, live), which) if live else 0
+        # A set of its own: its values tell more than that they are valid.
+        vset = len(self.vsets)
+        self.vsets.append((found.texts,))
+        self._store.append(m.VSET, (-1,) * VSET_WIDTH, fill=-1)
+        self._told[vset] = found
+        slot = len(self.slots)
+        self._store.append(m.SLOT, (number, vset, -1))
+        self.slots.append((number, vset, ()))
+        return slot
+
+    def _admits(self, branch: ObjectBranch | ArrayBranch, which: int) -> bool:
+        assert isinstance(branch, ObjectBranch)
+        if which & FREE_BIT:
+            return self.key_class(which ^ FREE_BIT) in branch.free
+        return bool(branch.allowed >> which - 1 & 1)
+
+    def side_by_side(self, shape: Shape) -> Shape:
+        """All alternatives of a choice, with the same names."""
+        found = shape.undecided
+        assert found is not None
+        if found.side_by_side is None:
+            forms = self._forms
+            alternatives = [
+                (found.variable, a) for b in dict.fromkeys(found.targets) for a in forms.objects(forms.variable((b,)))
+            ]
+            found.side_by_side = self._object_shape(alternatives, beside=shape)
+        return found.side_by_side
+
+    def decided(self, shape: Shape, index: int) -> Shape:
+        """The alternative to which the telling value number `index` leads, with the same names."""
+        found = shape.undecided
+        assert found is not None
+        branch = found.targets[index]
+        known = found.decided.get(branch)
+        if known is None:
+            forms = self._forms
+            alternatives = [(found.variable, a) for a in forms.objects(forms.variable((branch,)))]
+            known = found.decided[branch] = self._object_shape(alternatives, beside=shape)
+            assert len(known.branches) == 1
+        return known
+
+    def weighed(self, shape: Shape, values: Iterable[int] = ()) -> Iterator[tuple[int, Shape, ObjectBranch]]:
+        """Some alternatives of a choice: number of a telling value, shape and branch.
+
+        Without numbers of telling values to choose from they are the first ones of all, each by its shortest value; so
+        those which are left as more of the value is read remain among them.
+        """
+        found = shape.undecided
+        assert found is not None
+        if found.shortest is None:
+            pairs = list(zip(found.values, found.targets, strict=True))
+            found.shortest = shortest_values(pairs, self.inhabitation.spelled)
+        for index in islice(values or found.shortest, MAX_WEIGHED):
+            known = self.decided(shape, index)
+            (branch,) = known.branches
+            assert isinstance(branch, ObjectBranch)
+            yield index, known, branch
+
+    def weighed_within(self, shape: Shape, low: int, high: int, fits: Callable[[bytes], bool]) -> list[int]:
+        """The numbers of the telling values from `low` to `high` that fit and are to be weighed."""
+        found = shape.undecided
+        assert found is not None
+        next(self.weighed(shape))
+        assert found.shortest is not None
+        shortest = found.shortest[bisect_left(found.shortest, low) : bisect_left(found.shortest, high)]
+        for some in (shortest, range(low, high)):
+            left = list(islice((i for i in some if fits(found.values[i])), MAX_WEIGHED))
+            if left:
+                return left
+        return []
+
     def _object_shape(
         self,
         alternatives: list[tuple[int, ObjectAlternative]],
         kind: int = OBJECT_KIND,
         declared: tuple[str, ...] | None = None,
+        beside: Shape | None = None,
     ) -> Shape:
+        """The shape of these alternatives; with the names of another one that has them all, where one is given."""
         inhabited = self.inhabitation.inhabited
-        members = Members(self._forms, [a for _, a in alternatives], declared or ())
+        together = beside.undecided.together if beside is not None and beside.undecided is not None else None
+        every = [*(a for _, a in alternatives), *(() if together is None else (together,))]
+        members = Members(self._forms, every, declared or ())
         names = members.names
-        first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+        if beside is None:
+            first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+        else:
+            assert names == beside.names
+            first = beside.first_name
         keys = self.scanners.key_start(members.classes if members.components else ())
         order = None if declared is None else MemberOrder.of(names, declared)
         shape = Shape(kind, names, first, members=members, order=order, keys=keys)
@@ -789,6 +979,15 @@ class Shapes:
         shape.saturation = max([1, *bounds])
         return shape
 
+    def _planned_branch(self, variable: int, a: ArrayAlternative) -> ArrayBranch | None:
+        """The branch of an array of which two items must be equal and whose places may run out, if it has any value."""
+        items = Items(self._forms, a)
+        repetition = Repetition(self._forms, items, self.inhabitation.inhabited)
+        if not repetition.pairs(items.start, 0):
+            return None
+        longest = self.inhabitation.required_length(a)
+        return ArrayBranch(variable, a, longest, items, items.start, tracked=True, repeats=True, repetition=repetition)
+
     def without(self, number: int, dropped: Iterable[int], repeated: Iterable[int] = ()) -> int:
         """The set without some live branches, those `repeated` with two equal items; 0 when none is left."""
         shape, live = self.sets[number]
@@ -796,8 +995,7 @@ class Shapes:
         for i in repeated:
             branch = shape.branches[i]
             assert isinstance(branch, ArrayBranch)
-            plain = ArrayBranch(branch.variable, branch.alternative, branch.longest)
-            rest = rest - {i} | {shape.number((branch.variable, id(branch.alternative), "repeated"), plain)}
+            rest = rest - {i} | {self._without_repetition(shape, branch, branch.state)}
         return self._set(shape, tuple(sorted(rest))) if rest else 0
 
     def slot_without(self, number: int, dropped: Iterable[tuple[int, int]]) -> int:
@@ -816,6 +1014,16 @@ class Shapes:
             found = self._narrowed[key] = self._add_slot(owner, self.vset(tuple(asked)), rest) if rest else 0
         return found
 
+    def slot_with(self, number: int, parts: Iterable[tuple[int, Variable]]) -> int:
+        """The slot of a set in which an item is read in these ways: (branch that follows, what the value must be)."""
+        key = (number, frozenset(parts))
+        found = self._planned.get(key)
+        if found is None:
+            asked: dict[Variable, int] = {}
+            ways = tuple((asked.setdefault(part, len(asked)), b) for b, part in dict.fromkeys(parts))
+            found = self._planned[key] = self._add_slot(number, self.vset(tuple(asked)), ways) if ways else 0
+        return found
+
     def is_tracked(self, number: int) -> bool:
         """Whether items must differ in some live branch of a set, and their values have to be remembered."""
         shape, live = self.sets[number]
@@ -829,8 +1037,17 @@ class Shapes:
             tracked = is_tracked(self._forms, a)
             if tracked and a.unique and not self.inhabitation.distinct.feasible(a):
                 continue
-            self.tracks = self.tracks or tracked
+            if tracked:
+                self.tracks = True
+                self._store.array[m.LAYERED] = 1
             self.repeats = self.repeats or a.repeated
+            if a.repeated and not goes_on(a, self.inhabitation.inhabited):
+                branch = self._planned_branch(variable, a)
+                if branch is not None:
+                    branches.append(branch)
+                    bounds.append(_UNBOUNDED if a.maximum is not None else Items(self._forms, a).bound + 1)
+                    prefix = max(prefix, bounds[-1])
+                continue
             if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
                 if self._can_finish(items, items.start, 0):

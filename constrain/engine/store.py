@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import struct
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.engine.row_memory import RowPiece
 from constrain.grammars.errors import ResourceLimitError
 from constrain.kernels import memory as m
 from constrain.kernels.intern import (
@@ -28,7 +34,6 @@ _FIRST_SIZES = {
     m.ALT: 192,
     m.SLOT: 96,
     m.STATE: 12 * 64,
-    m.POSTPONED: 1 << 15,
     m.KEY_LOOPS: 24,
     m.ENTRY: 64,
     m.WORDS: 128,
@@ -43,7 +48,19 @@ _FIRST_SIZES = {
 }
 
 
+_POSTPONED = 1 << 15
+
+
 _MAX_NAMES = 1 << 24  # beginnings of free names; registers hold their numbers in so many bits
+
+
+_FEW = 48  # values up to this number are packed, which is quicker than to make an array of them
+
+
+@functools.cache
+def _packer(kind: str, count: int) -> struct.Struct:
+    """Writes `count` numbers of a numpy type, in the sizes of this machine."""
+    return struct.Struct(f"@{count}{kind}")
 
 
 class Store(m.Context):
@@ -51,11 +68,12 @@ class Store(m.Context):
 
     def __init__(self) -> None:
         super().__init__()
-        for table, size in _FIRST_SIZES.items():
-            self.allocate(table, size)
+        self.allocate_zeroed(_FIRST_SIZES)
+        self.bind(m.POSTPONED, np.empty(_POSTPONED, dtype=np.int64))  # read where it was written to, and only there
         self.allocate(m.DFA, 64 * 256, -1)
         self.allocate(m.VSET, 128, -1)
         self._used: dict[int, int] = {}
+        self._memory: dict[int, memoryview] = {}  # of tables that are appended to
         # Number 0 means "none" or "empty" for all of these.
         for counter in (m.N_NAMES, m.N_FREE, m.N_SEEN):
             self.array[counter] = 1
@@ -66,12 +84,19 @@ class Store(m.Context):
         """Elements of an append-only table in use."""
         return self._used.get(table, 0)
 
-    def append(self, table: int, values: Sequence[int], fill: int = 0) -> int:
+    def append(self, table: int, values: Sequence[int] | NDArray[np.integer], fill: int = 0) -> int:
         """Add a record; returns the offset of its first element."""
         at = self._used.get(table, 0)
         end = at + len(values)
-        data = self.reserve(table, end, fill)
-        if len(values):
+        data = self.tables[table]
+        if data.size < end:
+            data = self.reserve(table, end, fill)
+        if len(values) <= _FEW:
+            memory = self._memory.get(table)
+            if memory is None or memory.obj is not data:  # type: ignore[comparison-overlap]
+                memory = self._memory[table] = memoryview(data)  # type: ignore[arg-type]
+            _packer(memory.format, len(values)).pack_into(memory, at * memory.itemsize, *values)
+        else:
             data[at:end] = values
         self._used[table] = end
         return at
@@ -99,11 +124,23 @@ class Store(m.Context):
             self.allocate(hashes, 2 * tables[hashes].size)
             rehash_records(records, width, seed, int(counters[count]), tables[hashes])
         elif table == m.ROWS:
-            self.forget_rows()
+            self._more_rows()
         elif table == m.NAMES and tables[table].size >= _MAX_NAMES:
             raise ResourceLimitError("", "properties", "too many names are kept", f"names {_MAX_NAMES}")
         else:
             self.reserve(table, 2 * tables[table].size)
+
+    def bind_rows(self, piece: RowPiece) -> None:
+        """Keep mask rows in a piece of memory, as far as it may be used."""
+        self._rows = piece
+        self.bind(m.ROWS, piece.data)
+        self.array[m.LENGTHS + m.ROWS] = piece.limit
+
+    def _more_rows(self) -> None:
+        if self._rows.extend():
+            self.array[m.LENGTHS + m.ROWS] = self._rows.limit
+        else:
+            self.forget_rows()
 
     def forget_rows(self) -> None:
         """Make all mask rows free again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from dataclasses import dataclass
 
@@ -12,13 +13,22 @@ from constrain.engine.row_memory import RowMemory
 from constrain.grammars.json_schema.text_distance import spelling_with
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
-from constrain.kernels.classes import CLASS_BY_FIRST, CLASS_BY_SECOND, NO_CLASS, classify, token_classes
+from constrain.kernels.classes import (
+    CLASS_BY_FIRST,
+    CLASS_BY_SECOND,
+    NO_CLASS,
+    class_rows,
+    classify,
+    longest_in,
+    token_classes,
+)
+from constrain.kernels.marks import walk_size
 from constrain.kernels.mask import TABLE_WIDTH
 from constrain.kernels.memory import NODE_WIDTH, ROOT_WIDTH
 from constrain.kernels.step import X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW
 from constrain.kernels.terminal import content_row, scan
 from constrain.kernels.text_walk import NO_ROW
-from constrain.kernels.trie import Trie, build_trie
+from constrain.kernels.trie import Trie, build_trie, children
 from constrain.vocabulary import Vocabulary
 
 _LOOP_ROWS = 2048  # rows of loops kept for one vocabulary
@@ -33,6 +43,7 @@ class Terminals:
         trie = vocabulary.trie
         self.words = max(1, vocabulary.bitmask_words)
         self.rows = RowMemory()
+        self.size = vocabulary.size
         self._tokens = [t or b"" for t in vocabulary.token_bytes]
         self.single_bytes = frozenset(t[0] for t in self._tokens if len(t) == 1)
         self.spelling = spelling_with(self.single_bytes)
@@ -47,6 +58,8 @@ class Terminals:
             m.TOKEN_BYTES: np.frombuffer(b"".join(self._tokens) or b"\0", dtype=np.uint8).copy(),
             m.EOS: np.array([e for e in vocabulary.eos_token_ids if 0 <= e < vocabulary.size], dtype=np.int32),
         }
+        self._addresses: NDArray[np.int64] | None = None  # of `fixed`
+        self._list_children(trie)
         self._classify(trie)
         self._add_special_trie()
         self._table = np.zeros(TABLE_WIDTH * 64, dtype=np.int64)
@@ -63,6 +76,24 @@ class Terminals:
         self._leaving = np.empty((count, 4), dtype=np.int32)
         self._scratch = np.zeros((self.longest + 2, 4), dtype=np.int64)
 
+    def _list_children(self, trie: Trie) -> None:
+        """The children of every node side by side, so that a walk looks at bytes in a row and skips most nodes."""
+        nodes = trie.byte.size
+        first, child = np.zeros(nodes + 1, dtype=np.int32), np.zeros(nodes, dtype=np.int32)
+        children(trie.depth, trie.end, first, child)
+        self.fixed[m.T_KIDS], self.fixed[m.T_KID_NODE] = first, child
+        self.fixed[m.T_KID_BYTE] = trie.byte[child]
+
+    @functools.cached_property
+    def spelled(self) -> dict[bytes, int]:
+        """By its bytes, the id of a token of text; of several with the same bytes, the first."""
+        ends = set(self.fixed[m.EOS].tolist())
+        found: dict[bytes, int] = {}
+        for token, text in enumerate(self._tokens):
+            if text and token not in ends:
+                found.setdefault(text, token)
+        return found
+
     def _classify(self, trie: Trie) -> None:
         """Sort the characters of the vocabulary into classes, by node and by token."""
         nodes = trie.byte.size
@@ -78,12 +109,18 @@ class Terminals:
         root[trie.byte[children], 0] = children
         root[trie.byte[children], 1] = below[children] | np.int64(1) << np.minimum(own[children], NO_CLASS)
         self.fixed[m.T_ROOT] = root.reshape(-1)
-        self._token_classes = np.full(32 * self.words, 1 << NO_CLASS, dtype=np.int64)
+        token_classes_of = np.full(32 * self.words, 1 << NO_CLASS, dtype=np.int64)
         self._token_points = np.zeros(32 * self.words, dtype=np.int32)
         token_classes(
             trie.byte, trie.depth, own, trie.token_offset, trie.token_ids, self.longest,
-            self._token_classes, self._token_points,
+            token_classes_of, self._token_points,
         )  # fmt: skip
+        self._with_class = np.zeros((NO_CLASS + 1, self.words), dtype=np.int32)  # by class: tokens that hold it
+        class_rows(token_classes_of, self._with_class)
+        self._longest_first = np.argsort((self.longest - self._token_points).astype(np.int16), kind="stable").astype(
+            np.int32
+        )
+        self._up_to: dict[int, NDArray[np.int32]] = {}  # by number of code points: tokens that have no more
 
     def _add_special_trie(self) -> None:
         """The trie of the tokens that hold a quote or a backslash."""
@@ -100,11 +137,12 @@ class Terminals:
 
     def bind_fixed(self, context: m.Context) -> None:
         """Point a new context at everything."""
-        for table, data in self.fixed.items():
-            context.bind(table, data)
+        if self._addresses is None:
+            self._addresses = m.addresses_of(self.fixed)
+        context.bind_all(self.fixed, self._addresses)
         context.array[m.ROW_WORDS] = self.words
         context.array[m.LONGEST] = self.longest
-        context.allocate(m.WALK, 5 * (2 * self.longest + 8))
+        context.allocate(m.WALK, walk_size(self.longest))
         self.bind(context)
 
     def table(self, context: m.Context, node: int, key: int) -> int:
@@ -149,15 +187,23 @@ class Terminals:
         if found is None:
             if len(self._loop_rows) >= _LOOP_ROWS:
                 return NO_ROW
-            inside = self._token_classes & ~loop == 0
-            if limit < 1 << 30:
-                inside &= self._token_points <= limit
             found = self._loop_rows[loop, limit] = self._new_row()
-            self._rows[found * self.words : (found + 1) * self.words] = np.packbits(inside, bitorder="little").view(
-                "<i4"
-            )
-            self._sizes[found] = int(self._token_points[inside].max(initial=0))
+            row = self._rows[found * self.words : (found + 1) * self.words]
+            others = [c for c in range(NO_CLASS + 1) if not loop >> c & 1]
+            np.bitwise_or.reduce(self._with_class[others], axis=0, out=row)
+            np.invert(row, out=row)
+            if limit < 1 << 30:
+                row &= self._with_points_up_to(limit)
+            self._sizes[found] = longest_in(row, self._longest_first, self._token_points)
             self._loops[found] = loop
+        return found
+
+    def _with_points_up_to(self, limit: int) -> NDArray[np.int32]:
+        limit = min(limit, self.longest)
+        found = self._up_to.get(limit)
+        if found is None:
+            bits = np.packbits(self._token_points <= limit, bitorder="little")
+            found = self._up_to[limit] = bits.view("<i4").astype(np.int32)
         return found
 
     def _build(self, context: m.Context, node: int, key: int) -> int:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.distance import distance
+from constrain.engine.distance import Measure, distance, next_name_bytes
 from constrain.engine.json_trail import (
     ATOM,
     AWAITED,
@@ -62,6 +62,7 @@ _ENDS_ATOM = frozenset(b",]} \t\r\n")
 _IN_STRING = (s.STRING, s.KEY, s.LITERAL)
 _20 = (1 << 20) - 1
 _30 = (1 << 30) - 1
+_LONG_NUMBER = 24
 _SAME, _FINE, _ENDLESS = 0, 1, 2  # an alternative: nothing known, can be completed, in endlessly many ways
 
 State = tuple[int, Trail | None]
@@ -82,8 +83,11 @@ class Uniqueness:
         self._viable: dict[State, bool] = {}
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._distances: dict[int, int] = {}
+        self._plain: dict[int, int] = {}
+        self._measure = Measure(automaton)
         self._finish: dict[tuple[int, int, int, tuple[int, ...]], bool] = {}
         self._endless: dict[Variable, bool] = {}
+        self._planned: dict[tuple[int, tuple[tuple[int, int], ...], frozenset[int]], int] = {}
         self._items: dict[tuple[Variable, int], frozenset[int] | None] = {}
         self._crossing = _crossing_of(automaton.terminals)
 
@@ -91,7 +95,15 @@ class Uniqueness:
     def nbytes(self) -> int:
         """Bytes in use, roughly."""
         words = self._a.terminals.words
-        return 4 * words * len(self._rows) + 400 * len(self._steps) + 600 * len(self.states) + 400 * len(self._viable)
+        plans = 4000 * len(self._planned)
+        return (
+            plans
+            + 4 * words * len(self._rows)
+            + 400 * len(self._steps)
+            + 600 * len(self.states)
+            + 400 * len(self._viable)
+            + 100 * len(self._plain)
+        )
 
     # ---- records of the automaton ------------------------------------------------------------------------------------
 
@@ -318,13 +330,53 @@ class Uniqueness:
             for v, i in ways
             if isinstance(b := shape.branches[i], ArrayBranch)
             and b.tracked
+            and not b.repeats
             and b.items is not None
             and not self._can_finish(shape, i, len(level.items) + 1, level.items)
         ]
-        if not dropped:
-            return twin
-        slot = self._shapes.slot_without(frame[1], dropped)
+        slot = self._plan(frame[1], level, dropped)
+        if slot is None:
+            if not dropped:
+                return twin
+            slot = self._shapes.slot_without(frame[1], dropped)
         return self._new_position(self._new_frame(frame[0], slot, *frame[2:]), mode) if slot else 0
+
+    def _plan(self, number: int, level: Level, dropped: list[tuple[int, int]]) -> int | None:
+        """The slot in which an array whose places may run out gets to two equal items; None where it does in any.
+
+        It is without the ways in `dropped`, and 0 where no way is left.
+        """
+        owner, vset, ways = self._shapes.slots[number]
+        shape, live = self._shapes.sets[owner]
+        count = len(level.items)
+        plans = [
+            b
+            for i in live
+            if isinstance(b := shape.branches[i], ArrayBranch)
+            and b.repetition is not None
+            and not b.repetition.is_free(b.state, count)
+        ]
+        if not plans:
+            return None
+        key = (number, tuple(dropped), frozenset(level.items))
+        found = self._planned.get(key)
+        if found is None:
+            variables = self._shapes.vsets[vset]
+            parts = [
+                (i, variables[v])
+                for v, i in ways
+                if (v, i) not in dropped
+                and not (
+                    isinstance(b := shape.branches[i], ArrayBranch) and b.repetition in [p.repetition for p in plans]
+                )
+            ]
+            used = [self.values.value(n) for n in sorted(set(level.items))]
+            for b in plans:
+                assert b.repetition is not None
+                for way in b.repetition.ways(b.state, count, used):
+                    parts.append((self._shapes.after_way(shape, b, way), way.part))
+            found = self._planned[key] = self._shapes.slot_with(owner, parts)
+        return found
 
     def _can_finish(self, shape: Shape, index: int, count: int, used: tuple[int, ...]) -> bool:
         """Whether an array branch can end after `count` items with the values `used`."""
@@ -538,7 +590,7 @@ class Uniqueness:
         if isinstance(branch, ArrayBranch):
             a = branch.alternative
             if branch.items is not None or branch.repeats:
-                return branch.repeats
+                return branch.repeats and branch.items is None
             position = frame[2]
             if not branch.tracked and branch.longest >= 1 << 60:
                 return True
@@ -648,31 +700,27 @@ class Uniqueness:
 
     def _runs_out(self, twin: int, trail: Trail) -> bool:
         """Whether the item after the current one may have no value left."""
-        stack = self._record(twin)[0]
-        for level in reversed(trail.levels):
-            frame = self._frame(stack)
-            if level.tracked:
-                number = frame[1]
-                # A frame has a slot while a value is read, a set of alternatives else; the mode tells only of the top.
-                at = len(level.items)
-                for branch in self._branches(twin, stack, number):
-                    for k in (at, at + 1):
-                        part = part_at(branch.alternative, k)
-                        if part is not None and not self._is_endless(part):
-                            return True
-            stack = frame[0]
+        for level, branches in zip(trail.levels, self._branches_of(twin, trail), strict=True):
+            at = len(level.items)
+            for branch in branches if level.tracked else ():
+                for k in (at, at + 1):
+                    part = part_at(branch.alternative, k) if branch.tracked else None
+                    if part is not None and not self._is_endless(part):
+                        return True
         return False
 
-    def _branches(self, twin: int, stack: int, number: int) -> list[ArrayBranch]:
-        """The tracked branches of an array's frame."""
+    def _branches(self, twin: int, stack: int) -> list[ArrayBranch]:
+        """The branches of an array's frame."""
         top, mode, _, _, _ = self._record(twin)
+        number = self._frame(stack)[1]
+        # A frame has a slot while a value is read, a set of alternatives else; the mode tells only of the top.
         if stack != top or mode in (s.VALUE, s.STRING, s.LITERAL, s.ATOM, s.COLON):
             owner, _, ways = self._shapes.slots[number]
             shape, _ = self._shapes.sets[owner]
             live: Iterable[int] = {i for _, i in ways}
         else:
             shape, live = self._shapes.sets[number]
-        return [b for i in live if isinstance(b := shape.branches[i], ArrayBranch) and b.tracked]
+        return [b for i in live if isinstance(b := shape.branches[i], ArrayBranch)]
 
     def _walk(self, position: int, node: int, row: NDArray[np.int32]) -> None:
         """Correct the tokens below a node of the trie on the way of values that matter."""
@@ -687,12 +735,25 @@ class Uniqueness:
                     crossing.clear_below(row, i)
                 elif self._call(accept_byte, self.twin(position), byte) != self.twin(to):
                     # The alternatives are others than the automaton knows, so what follows is another mask.
-                    depth = crossing.depth[i]
-                    tokens = crossing.below(row, i, everything=self._shapes.repeats)
-                    for token in tokens:
-                        crossing.mark(row, token, self.accept_bytes(to, crossing.text(token)[depth:]) >= 0)
+                    self._walk_anew(to, i, row)
                 elif self._is_interesting(self.state(to)):
                     self._walk(to, i, row)
+            i = crossing.end[i]
+
+    def _walk_anew(self, position: int, node: int, row: NDArray[np.int32]) -> None:
+        """Mark the tokens at a node of the trie, which leads to a position, and those below it that can follow."""
+        crossing = self._crossing
+        for token in crossing.at(node):
+            crossing.mark(row, token, True)
+        i, stop = node + 1, crossing.end[node]
+        while i < stop:
+            # Other tokens than the automaton's are possible only where two items are equal now.
+            if self._shapes.repeats or crossing.any_below(row, i):
+                to = self.accept_byte(position, crossing.byte[i])
+                if to < 0:
+                    crossing.clear_below(row, i)
+                else:
+                    self._walk_anew(to, i, row)
             i = crossing.end[i]
 
     def _next_bytes(self, state: State) -> set[int] | None:
@@ -730,24 +791,41 @@ class Uniqueness:
             self._distances[at] = total
         return total
 
+    def _from(self, twin: int) -> int:
+        """The automaton's distance."""
+        found = self._plain.get(twin)
+        if found is None:
+            found = self._plain[twin] = distance(self._a, twin, self._measure)
+        return found
+
+    def next_to_end(self, position: int) -> int | None:
+        """The position after the first byte of the completion that `distance` measures; None where that is left to the
+        automaton, or nothing is needed."""
+        if self.may_end(position) or self._plain_distance(position) is not None:
+            return None
+        return self._towards_the_end(position)
+
     def _plain_distance(self, position: int) -> int | None:
         """The automaton's distance where no items that must differ are ahead; None elsewhere."""
         twin, trail = self.state(position)
         if self._shapes.demands_several or self._shapes.repeats or (trail is not None and trail.may_repeat):
             return None
-        return distance(self._a, twin)
+        return self._from(twin)
 
     def _towards_the_end(self, position: int) -> int:
         """The position after the byte that leads nearest to the end, as far as the automaton can tell.
 
-        Preferably to an item that can no longer become a value that matters.
+        Preferably to an item that can no longer become a value that it must differ from, or, where two items must be
+        equal, still can become one that was written. Where none of those can be written again, the shortest item comes
+        twice in the end, for it is looked for in the same way each time.
         """
-        if self._shapes.repeats and self._wants_repetition(position):
-            return self._towards_repetition(position)
-        here = distance(self._a, self.twin(position))
-        best, nearest = -1, (True, 0)
+        here = self._from(self.twin(position))
+        _, rank = self._prospects(position)
+        best, nearest = -1, (True, 3, 0)
         in_string = self._record(self.twin(position))[1] in _IN_STRING
-        for byte in _NEAREST_FIRST:
+        hints = self._repeating_bytes(position) if self._shapes.repeats else ()
+        names = () if self._shapes.repeats else next_name_bytes(self._a, self.twin(position))
+        for byte in (*hints, *names, *_NEAREST_FIRST):
             if byte in _SPACES and not in_string and not self._gap:
                 continue
             to = self.accept_byte(position, byte)
@@ -755,49 +833,76 @@ class Uniqueness:
                 continue
             if self.may_end(to):
                 return to
-            twin, trail = self.state(to)
-            repeats = trail is not None and trail.may_repeat and (trail.scalar is None or trail.scalar.kind != AWAITED)
-            if best >= 0 and repeats and not nearest[0]:
+            avoided, after = self._prospects(to)
+            if best >= 0 and (avoided, after) > nearest[:2]:
                 continue
-            there = (repeats, distance(self._a, twin))
+            there = (avoided, after, self._from(self.twin(to)))
             if best < 0 or there < nearest:
                 best, nearest = to, there
-                if there == (False, here - 1):
+                if not avoided and (after < rank or (after == rank and there[2] < here)):
                     break
         assert best >= 0
         return best
 
-    def _wants_repetition(self, position: int) -> bool:
-        """Whether an array can only end once two of its items are equal."""
+    def _prospects(self, position: int) -> tuple[bool, int]:
+        """Whether an item that has begun can still become a value that it must differ from; and of two equal items
+        whether they are there or demanded by the way that the current one is read (0), the current one can still become
+        equal to an earlier one (1), or neither (2)."""
         twin, trail = self.state(position)
-        stack = self._record(twin)[0]
-        for level in reversed(trail.levels if trail is not None else ()):
-            frame = self._frame(stack)
-            if level.tracked and all(b.repeats for b in self._branches(twin, stack, frame[1])):
-                return True
-            stack = frame[0]
-        return False
+        if trail is None:
+            return False, 0
+        awaited = trail.scalar is not None and trail.scalar.kind == AWAITED
+        if not self._shapes.repeats:
+            return trail.may_repeat and not awaited, 0
+        differ = wanted = hoped = False
+        for k, branches in enumerate(self._branches_of(twin, trail)):
+            is_open = trail.open[k]
+            if any(b.tracked and not b.repeats for b in branches):
+                differ = differ or (bool(is_open) and not awaited)
+            elif branches and all(b.repeats for b in branches):
+                wanted = True
+                hoped = hoped or (bool(is_open) and self._is_near(trail, k))
+        return differ, 0 if not wanted else 1 if hoped else 2
 
-    def _towards_repetition(self, position: int) -> int:
-        """As `_towards_the_end`, where the current item should equal an earlier one."""
-        in_string = self._record(self.twin(position))[1] in _IN_STRING
-        best, nearest = -1, (9, 0)
-        for byte in _NEAREST_FIRST:
-            if byte in _SPACES and not in_string and not self._gap:
-                continue
-            to = self.accept_byte(position, byte)
-            if to < 0:
-                continue
-            if self.may_end(to):
-                return to
-            twin, trail = self.state(to)
-            rank = 0 if not self._wants_repetition(to) else 1 if trail is not None and trail.may_repeat else 2
-            if rank <= nearest[0]:
-                there = (rank, distance(self._a, twin))
-                if there < nearest:
-                    best, nearest = to, there
-        assert best >= 0
-        return best
+    def _is_near(self, trail: Trail, k: int) -> bool:
+        """Whether the number that is being read, if it is one, can become what it has to be as numbers are written.
+
+        By an exponent any digits can.
+        """
+        scalar = trail.scalar
+        if scalar is None or scalar.kind != ATOM:
+            return True
+        if k < len(trail.levels) - 1:
+            return len(scalar.text) < _LONG_NUMBER
+        return any(self.values.plain_text(v).startswith(scalar.text) for v in trail.open[k] or ())
+
+    def _branches_of(self, twin: int, trail: Trail) -> list[list[ArrayBranch]]:
+        """The array branches of each level of a trail."""
+        stack = self._record(twin)[0]
+        out = []
+        for _ in trail.levels:
+            out.append(self._branches(twin, stack))
+            stack = self._frame(stack)[0]
+        return out[::-1]
+
+    def _repeating_bytes(self, position: int) -> list[int]:
+        """Bytes with which an item goes on to equal an earlier one, where nothing asks it to differ."""
+        twin, trail = self.state(position)
+        if trail is None or trail.scalar is None or not trail.may_repeat:
+            return []
+        out: dict[int, None] = {}
+        scalar, levels = trail.scalar, trail.levels
+        for k, branches in enumerate(self._branches_of(twin, trail)):
+            if trail.open[k] and not any(b.tracked and not b.repeats for b in branches):
+                for value in sorted(trail.open[k] or ()):
+                    if scalar.kind in (STRING, NAME):
+                        found = [*self.values.following(value, levels, k + 1, scalar)]
+                        out.update(dict.fromkeys(found or b'"'))
+                    elif k == len(levels) - 1:
+                        text = self.values.plain_text(value)
+                        begun = len(scalar.text)
+                        out.update(dict.fromkeys(text[begun : begun + 1] if text.startswith(scalar.text) else ()))
+        return list(out)
 
 
 _NEAREST_FIRST = (*b'"}]:,', *(b for b in range(0x21, 256) if b not in b'"}]:,'), *range(0x21))
@@ -817,16 +922,19 @@ class _Crossing:
     def __init__(self, fixed: dict[int, Any], words: int) -> None:
         nodes = fixed[m.T_NODE].reshape(-1, m.NODE_WIDTH)
         self.byte = memoryview(nodes[:, 0] & 0xFF)
-        self.depth = memoryview(nodes[:, 0] >> 8)
         self.end = memoryview(nodes[:, 1].copy())
         self._first = memoryview(nodes[:, 2].copy())
         self._ids = fixed[m.T_TID]
         self._offsets = memoryview(fixed[m.TOKEN_OFF])
         self._data = fixed[m.TOKEN_BYTES].tobytes()
         self._words = words
-        count = len(self._offsets) - 1
-        comma = [t for t in range(count) if 0x2C in self.text(t)]
-        bracket = [t for t in range(count) if 0x5B in self.text(t)]
+        offsets = fixed[m.TOKEN_OFF]
+
+        def with_byte(byte: int) -> list[int]:
+            places = np.flatnonzero(fixed[m.TOKEN_BYTES] == byte)
+            return np.unique(np.searchsorted(offsets, places, side="right") - 1).tolist()  # type: ignore[no-any-return]
+
+        comma, bracket = with_byte(0x2C), with_byte(0x5B)
         self.commas = (self._as_row(comma), self._as_row(t for t in comma if _follows(self.text(t), b",", quoted=True)))
         self.further = tuple(
             self._as_row(t for t in comma if _follows(self.text(t), b",", quoted=quoted, more=True))
@@ -865,10 +973,14 @@ class _Crossing:
         bits = bits | 1 << (token & 31) if allowed else bits & ~(1 << (token & 31))
         row[token >> 5] = bits - (1 << 32) if bits >> 31 else bits
 
-    def below(self, row: NDArray[np.int32], node: int, *, everything: bool = False) -> list[int]:
-        """The marked tokens at and below a node, or all."""
+    def at(self, node: int) -> list[int]:
+        """The tokens at a node."""
+        return self._ids[self._first[node] : self._first[node + 1]].tolist()  # type: ignore[no-any-return]
+
+    def below(self, row: NDArray[np.int32], node: int) -> list[int]:
+        """The marked tokens at and below a node."""
         ids = self._ids[self._first[node] : self._first[self.end[node]]]
-        return (ids if everything else ids[(row[ids >> 5] >> (ids & 31)) & 1 != 0]).tolist()  # type: ignore[no-any-return]
+        return ids[(row[ids >> 5] >> (ids & 31)) & 1 != 0].tolist()  # type: ignore[no-any-return]
 
     def any_below(self, row: NDArray[np.int32], node: int) -> bool:
         """Whether a token at or below a node is marked."""

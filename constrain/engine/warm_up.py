@@ -16,6 +16,7 @@ def warm_up(*, quiet: bool = False) -> float:
     from constrain.engine.batch import accept_tokens, fill_next_token_bitmasks
     from constrain.engine.bitmask import apply_token_bitmask
     from constrain.engine.grammar import json_schema
+    from constrain.kernels.ahead import compile_ahead
     from constrain.kernels.apply import any_allowed
     from constrain.vocabulary import Vocabulary
 
@@ -30,14 +31,16 @@ def warm_up(*, quiet: bool = False) -> float:
         "minProperties": 1,
     }
     matcher = json_schema(schema).compile(vocabulary).matcher()
-    bitmask = np.zeros((1, 9), dtype=np.int32)
+    bitmask = np.zeros((1, vocabulary.bitmask_words), dtype=np.int32)
     for text in (b"", b'{"a', b'":"x'):  # before a value, in a key, in a string
         matcher.accept_bytes(text)
         matcher.fill_next_token_bitmask(bitmask)
     accept_tokens([matcher], [ord('"')])
     fill_next_token_bitmasks([matcher], bitmask)
+    matcher.fill_next_token_bitmask(bitmask, max_tokens=1)
     matcher.forced_bytes()
-    apply_token_bitmask(np.zeros((1, 258), dtype=np.float32), bitmask)
+    apply_token_bitmask(np.zeros((1, vocabulary.size), dtype=np.float32), bitmask)
     found = np.zeros(1, dtype=np.bool_)
-    any_allowed(bitmask, 258, found)
+    any_allowed(bitmask, vocabulary.size, found)
+    compile_ahead()
     return time.perf_counter() - begun

@@ -49,6 +49,11 @@ def spread(work: Callable[[int, int], None], count: int, parts: int) -> None:
             raise error
 
 
+def in_background(work: Callable[[], None]) -> None:
+    """Have a thread call `work` some time, if there is one to do so; its errors are not reported."""
+    _submit(lambda _first, _stop: work(), 0, 0)
+
+
 def _submit(work: Callable[[int, int], None], first: int, stop: int) -> Future[None] | None:
     global _pool
     try:

@@ -36,7 +36,7 @@ class Excuses:
 
     def __init__(self, schema: Any, grammar: Any, accepts: Callable[[str], bool]) -> None:
         self._schema, self._accepts = schema, accepts
-        numbers = {n.reason for n in grammar.narrowings if n.keyword in ("type", "enum")}
+        numbers = {n.reason for n in grammar.narrowings if n.keyword in ("type", "enum", "uniqueItems")}
         self._narrows_numbers = bool(numbers)
         self._takes_exponents = numbers <= _FREE_EXPONENTS
         self._formats = sorted({n.pointer for n in grammar.narrowings if n.keyword == "format"})

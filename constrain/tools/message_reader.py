@@ -161,8 +161,13 @@ class MessageReader:
 
     def _skip_layout(self, at: int) -> None:
         """Go past whitespace up to `at`, but for what is part of how calls begin."""
-        if not any(self.source.text.startswith(opener, self.source.at) for opener in self.format.openers):
-            self.source.at = at
+        source = self.source
+        for opener in self.format.openers:
+            start = at - (len(opener) - len(opener.lstrip()))
+            if start >= source.at and source.text.startswith(opener, start):
+                source.at = start
+                return
+        source.at = at
 
     def _nothing(self, expected: Sequence[str]) -> Reading[bool]:
         """Where calls or an opened text must follow, and do not: the message must end here."""

@@ -7,6 +7,7 @@ stands beside it.
 
 from __future__ import annotations
 
+import marshal
 from typing import Any
 
 _SCHEMAS = (
@@ -31,18 +32,29 @@ def without_nullable(schema: Any, *, only_types: bool) -> Any:
         schema: a JSON Schema; it is not changed.
         only_types: OpenAPI's reading: without a `type` beside it `nullable` does nothing, and it does not reach `enum`.
     """
+    try:
+        data = marshal.dumps(schema, 4)
+    except ValueError:  # not what JSON is read as
+        pass
+    else:
+        if b"nullable" not in data:  # a copy all the same
+            return marshal.loads(data)
+    return _spelled_out(schema, only_types=only_types)
+
+
+def _spelled_out(schema: Any, *, only_types: bool) -> Any:
     if isinstance(schema, list):
-        return [without_nullable(member, only_types=only_types) for member in schema]
+        return [_spelled_out(member, only_types=only_types) for member in schema]
     if not isinstance(schema, dict):
         return schema
     out: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _LISTS and isinstance(value, list):
-            out[key] = [without_nullable(member, only_types=only_types) for member in value]
+            out[key] = [_spelled_out(member, only_types=only_types) for member in value]
         elif key in _SCHEMAS:
-            out[key] = without_nullable(value, only_types=only_types)
+            out[key] = _spelled_out(value, only_types=only_types)
         elif key in _MAPS and isinstance(value, dict):
-            out[key] = {name: without_nullable(member, only_types=only_types) for name, member in value.items()}
+            out[key] = {name: _spelled_out(member, only_types=only_types) for name, member in value.items()}
         else:
             out[key] = value
     if not isinstance(out.get("nullable"), bool):

@@ -66,7 +66,7 @@ class BudgetedMatcher(Matcher):
     def _closing(self, position: int) -> int:
         around = self._automaton.around
         assert around is not None
-        return around.closing(position)
+        return around.closing(position) if position >= 0 else self._NOT_INSIDE
 
     def _settled(self, position: int, count: int) -> int:
         if self._spent[count] < self._budget:

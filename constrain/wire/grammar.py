@@ -16,6 +16,7 @@ from constrain.engine.markers import Markers
 from constrain.engine.matcher import Matcher
 from constrain.engine.text_style import TextStyle
 from constrain.grammars.errors import ConstrainError, ToolFormatError
+from constrain.grammars.json_schema.deferred import frozen, thawed
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
 from constrain.grammars.json_schema.normal import NormalForm, Variable
@@ -83,14 +84,24 @@ class ToolCallGrammar(Grammar):
         self._style = TextStyle("bounded" if whitespace else "none")
         self._check()
         self._arguments: list[Grammar | None] = [None] * len(self.tools)
-        for i in range(len(self.tools)):
-            self.arguments(i)
+        # Most tools are plain, which is soon seen; in the others there may be something that cannot be enforced.
+        self._plain: list[bytes | None] = [None] * len(self.tools)
+        if not isinstance(format.arguments, TaggedArguments | PythonArguments | BareArguments):
+            self._plain = [frozen(tool.argument_schema) for tool in self.tools]
+        for i, data in enumerate(self._plain):
+            if data is None:
+                self.arguments(i)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of all that decides which messages are accepted."""
         content = json.dumps(
-            [repr(format), least, most, repr(start), reasoning_budget, counted, closed_objects, whitespace,
+            [repr(self.format), self.least, self.most, repr(self.start), self.reasoning_budget, self._counted,
+             self._closed, self._whitespace,
              [[t.name, t.argument_schema] for t in self.tools]],
             default=str,
         )  # fmt: skip
-        self.fingerprint = hashlib.sha256(content.encode()).hexdigest()
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def _check(self) -> None:
         check_unique((f"tool {i}", t) for i, t in enumerate(self.tools))
@@ -105,11 +116,11 @@ class ToolCallGrammar(Grammar):
         """The grammar of a tool's arguments, made when first asked for."""
         found = self._arguments[number]
         if found is None:
-            tool = self.tools[number]
+            tool, data = self.tools[number], self._plain[number]
+            schema = tool.argument_schema if data is None else thawed(data)
             try:
-                closed = self._closed and tool.strict is not False
-                # Closed first: what the format cannot write is told with keywords that would say what is open.
-                schema = close_objects(tool.argument_schema) if closed else tool.argument_schema
+                if self._closed and tool.strict is not False:
+                    schema = close_objects(schema)  # before what the format cannot write is taken away
                 found = _arguments(_content(self._written(schema)), self._whitespace)
             except ConstrainError as error:
                 raise _of_tool(error, tool.name) from error
@@ -131,6 +142,7 @@ class ToolCallGrammar(Grammar):
         return tuple(
             Unenforced(f"{tool.name}#{u.pointer}", u.keyword, u.reason)
             for i, tool in enumerate(self.tools)
+            if self._plain[i] is None
             for u in self.arguments(i).unenforced
         )
 

@@ -10,6 +10,7 @@ what members are yet to come and which never will.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -48,17 +49,36 @@ def without_implied(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
 def after_member(clauses: tuple[Clause, ...], name: str, served: frozenset[int]) -> tuple[Clause, ...] | None:
     """What is left of clauses once a member of this declared name is read that serves those numbered in `served`.
 
-    None where one of them can no longer be met.
+    None where one of them can no longer be met. Where no clause implies another one, so it is with those left.
     """
-    out = []
+    out: list[Clause] = []
+    shorter: list[Clause] = []
     for k, clause in enumerate(clauses):
         if k in served:
             continue
-        rest = frozenset(o for o in clause if isinstance(o, FreeSome) or o.name != name)
-        if not rest:
-            return None
-        out.append(rest)
-    return tuple(out)
+        if name in _names_of(clause):
+            clause = _without_name(clause, name)
+            if not clause:
+                return None
+            shorter.append(clause)
+        out.append(clause)
+    if not shorter:
+        return tuple(out)
+    # Only a clause that has become shorter can imply another one now.
+    kept = without_implied(shorter)
+    rest = [c for c in out if not any(k <= c for k in kept)]
+    return tuple(sorted((*rest, *kept), key=len))
+
+
+@functools.lru_cache(maxsize=50_000)
+def _names_of(clause: Clause) -> frozenset[str]:
+    """The declared names that a clause speaks of."""
+    return frozenset(o.name for o in clause if not isinstance(o, FreeSome))
+
+
+@functools.lru_cache(maxsize=50_000)
+def _without_name(clause: Clause, name: str) -> Clause:
+    return frozenset(o for o in clause if isinstance(o, FreeSome) or o.name != name)
 
 
 def never_with(clauses: tuple[Clause, ...], names: Collection[str]) -> tuple[Clause, ...] | None:
@@ -183,7 +203,10 @@ class _Search:
             if self._is_met(plan, clause):
                 continue
             left.append(clause)
-            if chosen is None or len(chosen) > 1:
+            if chosen is not None and len(clause) > 2 * len(chosen):  # not the one to go on with, if it has any way
+                if len(chosen) > 1 and not any(True for o in clause for _ in self._with(plan, o)):
+                    return False
+            elif chosen is None or len(chosen) > 1:
                 ways = [way for o in clause for way in self._with(plan, o)]
                 if not ways:
                     return False

@@ -29,6 +29,7 @@ from constrain.grammars.json_schema.normal import (
     StringAlternative,
     Variable,
 )
+from constrain.grammars.json_schema.repetition import Repetition, goes_on
 from constrain.grammars.json_schema.text_counts import MANY, has_many_texts, listed_texts
 from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.json_schema.values import identity
@@ -313,9 +314,12 @@ class Distinct:
         return found.values is None or bool(found.values)
 
     def _arrays(self, a: ArrayAlternative) -> Iterator[object] | None:
-        if a.repeated and a.items is not None and self._has_value(a.items):
-            # Of any length, once the first items have values.
-            return None if all(map(self._has_value, a.prefix)) else iter(())
+        if a.repeated:
+            if goes_on(a, self._has_value):
+                return None
+            items = Items(self._forms, a)
+            repetition = Repetition(self._forms, items, self._has_value, careful=False)
+            return repetition.arrays(lambda part: self._look(part).values)
         if a.contains or a.unique:
             items = Items(self._forms, a, listed=False)
             return self._counted_arrays(items) if a.contains else self._different_arrays(a)

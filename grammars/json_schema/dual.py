@@ -67,7 +67,8 @@ def duals(
     out += [option(*(~b for b in group)) for group in s.any_of]
     for group in s.one_of:
         out.append(option(*(~b for b in group)))
-        out += [option(a, b) for k, a in enumerate(group) for b in group[k + 1 :]]
+        if s.choice is None or s.any_of:  # else no two hold together
+            out += [option(a, b) for k, a in enumerate(group) for b in group[k + 1 :]]
     out += [option(i) for i in s.none_of]
     for test, then, otherwise in s.conditions:
         if then is not None:

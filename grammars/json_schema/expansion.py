@@ -15,10 +15,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import cast
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, option
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
@@ -31,6 +33,10 @@ MAX_STEPS = 20_000
 """Choices tried to find them."""
 MAX_COMPARED = 1_024
 """Alternatives that are compared with each other."""
+MAX_DEPTH = 60
+"""Choices within choices that are looked into to tell which types the outermost admits."""
+MAX_PAIRED = 32
+"""Branches that are compared two by two for a quick look."""
 MAX_TESTED = 64
 """Values of an `enum` that are tested one by one for a quick look."""
 _LITERALS = re.compile(r"\^(?:([\w @/:;,=-]+)|\(([\w @/:;,=-]+(?:\|[\w @/:;,=-]+)*)\))\$", re.ASCII)
@@ -58,6 +64,9 @@ class Conjunction:
     tracked: tuple[int, ...] = ()
     negated: frozenset[int] = frozenset()
     clauses: frozenset[frozenset[Atom]] = frozenset()
+
+
+_NOTHING: frozenset[Atom] = frozenset()
 
 
 class _Partial:
@@ -169,6 +178,8 @@ class Expansion:
         self._literals: dict[object, int] = {}
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
+        self._depth = 0  # of choices within choices whose types are being told
+        self._all_types: dict[int, int] = {}  # with those of the closure
         self._options: dict[tuple[int, int], list[Option]] = {}
         self._rests: dict[int, int] = {}  # of subschemas with `unevaluated…` keywords, those without
         self._tracked_rests: set[int] = set()
@@ -177,7 +188,9 @@ class Expansion:
         self._member_values: dict[tuple[int, str], frozenset[int]] = {}
         self._empty: dict[frozenset[int], bool] = {}
         self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
-        self._marks = any(self._tracks(i) for i in range(len(subschemas)))  # whether it may matter what is evaluated
+        self._plain: dict[int, bool] = {}
+        self._asks: dict[int, bool] = {}
+        self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
 
@@ -220,6 +233,20 @@ class Expansion:
             found = self._literals[key] = self._add(Subschema(pointer="", values=[value]))
         return found
 
+    def texts(self, values: list[object]) -> int:
+        """A new subschema whose only values are these texts."""
+        return self._add(Subschema(pointer="", types=ir.STRING, values=values))
+
+    def listed(self, values: list[object]) -> int:
+        """The subschema that admits these values and no others."""
+        if len(values) == 1:
+            return self.literal(values[0])
+        key = frozenset(map(identity, values))
+        found = self._literals.get(key)
+        if found is None:
+            found = self._literals[key] = self._add(Subschema(pointer="", values=values))
+        return found
+
     def either(self, indices: tuple[int, ...]) -> int:
         """The subschema under which one of these holds."""
         found = self._unions.get(indices)
@@ -252,7 +279,7 @@ class Expansion:
         return self._identities[key]
 
     def types(self, index: int) -> int:
-        """The type atoms that a subschema admits by `type` and by its values."""
+        """The type atoms that a subschema admits by `type`, by its values, and by the branches of its choices."""
         found = self._types.get(index)
         if found is None:
             s = self._subschemas[index]
@@ -263,12 +290,24 @@ class Expansion:
                     mask |= type_of(value)
                 found &= mask
             self._types[index] = found
+            if found and (s.any_of or s.one_of) and self._depth < MAX_DEPTH:
+                self._depth += 1
+                for group in (*s.any_of, *s.one_of):
+                    mask = 0
+                    for b in group:
+                        if found & ~mask:
+                            mask |= self._plain_types(b)
+                    found &= mask
+                self._depth -= 1
+                self._types[index] = found
         return found
 
     # ---- conjunctions ------------------------------------------------------------------------------------------------
 
     def conjunctions(self, variable: frozenset[int], types: int) -> list[Conjunction]:
         """The variable, for one type, as a union of conjunctions."""
+        if all(i >= 0 and self.is_plain(i) for i in variable):
+            return self._plain_conjunction(variable, types)
         partial = _Partial(types)
         if not all(self._add_signed(partial, i, False) for i in sorted(variable)):
             return []
@@ -280,6 +319,35 @@ class Expansion:
                 raise self._too_many(variable)
         out = list(found)
         return _without_implied(out) if 1 < len(out) <= MAX_COMPARED else out
+
+    def is_plain(self, index: int) -> bool:
+        """Whether a subschema is a conjunction of assertions about the value itself, its members and its items."""
+        found = self._plain.get(index)
+        if found is None:
+            s = self._subschemas[index]
+            found = self._plain[index] = index not in self._tracked_rests and not (
+                s.any_of or s.one_of or s.none_of or s.conditions or s.dependent_required or s.dependent_schemas
+                or s.unevaluated_properties is not None or s.unevaluated_items is not None
+            )  # fmt: skip
+        return found
+
+    def _plain_conjunction(self, members: frozenset[int], types: int) -> list[Conjunction]:
+        """What a search would find where there is nothing to choose."""
+        listed: frozenset[object] | None = None
+        for i in members:
+            types &= self.types(i)
+        if not types:
+            return []
+        for i in members:
+            found = self._listed_identities(i, types)
+            if found is not None:
+                listed = found if listed is None else listed & found
+                if not listed:
+                    return []
+        kept = members
+        if all(self._subschemas[i].values is None for i in members):
+            kept = frozenset(i for i in members if self._matters(i, types))
+        return [Conjunction(kept, _NOTHING, frozenset(), types)]
 
     def _too_many(self, variable: frozenset[int]) -> ResourceLimitError:
         def applicators(i: int) -> int:
@@ -470,7 +538,9 @@ class Expansion:
         if s.any_of:
             groups += self._any_of_groups(signed, types)
         for group in s.one_of:
-            self._add_group(groups, self._exactly_one(group, types), types)
+            told_apart = s.choice is not None and not s.any_of and len(s.one_of) == 1
+            options = [option(b) for b in group] if told_apart else self._exactly_one(group, types)
+            self._add_group(groups, options, types)
         for test, then, otherwise in s.conditions:
             if then is otherwise is None and not tracking:
                 continue
@@ -549,23 +619,20 @@ class Expansion:
             groups.append(list(out))
 
     def _exactly_one(self, group: list[int], types: int) -> list[Option]:
-        out = []
-        for k, chosen in enumerate(group):
-            if not self._plain_types(chosen) & types:
-                continue
-            others = [
-                ~o
-                for j, o in enumerate(group)
-                if j != k and self._plain_types(o) & types and not self._are_disjoint(chosen, o, types)
-            ]
-            out.append(option(chosen, *others))
-        return out
+        possible = [b for b in group if self._plain_types(b) & types]
+        return [
+            option(chosen, *(~o for j, o in enumerate(possible) if j != k and not self._are_disjoint(chosen, o, types)))
+            for k, chosen in enumerate(possible)
+        ]
 
     def _plain_types(self, index: int) -> int:
-        types = ir.ANY_TYPE
-        for i in self.closure(index):
-            types &= self.types(i)
-        return types
+        found = self._all_types.get(index)
+        if found is None:
+            found = ir.ANY_TYPE
+            for i in self.closure(index):
+                found &= self.types(i)
+            self._all_types[index] = found
+        return found
 
     def _failures(self, index: int, types: int) -> list[Option]:
         key = (index, types)
@@ -622,7 +689,7 @@ class Expansion:
                 types &= self.types(i)
             elif says_nothing(s) and not s.all_of:
                 return True
-            elif s == Subschema(s.pointer, types=s.types, integral_fraction=s.integral_fraction):
+            elif self._asks_only(~i, values=False):
                 types &= ~s.types if s.integral_fraction else ~(s.types & ~ir.NUMBER)
         if not types:
             return True
@@ -639,6 +706,13 @@ class Expansion:
             for b in positive[k + 1 :]
         )
 
+    def _asks_only(self, index: int, *, values: bool) -> bool:
+        """Whether all that a subschema asks for is a type, or with `values` one of those that it lists."""
+        found = self._asks.get(index)
+        if found is None:
+            found = self._asks[index] = _asked_beside(self._subschemas[index]) == _NONE_BESIDE
+        return found and (values or self._subschemas[index].values is None)
+
     def _may_hold(self, signed: int, value: object) -> bool:
         """Whether a value can be valid under a signed subschema, decided by its own plain assertions where possible."""
         index = signed if signed >= 0 else ~signed
@@ -648,13 +722,30 @@ class Expansion:
         if s.values is not None and not any(identity(v) == identity(value) for v in s.values):
             return signed < 0
         if signed < 0:
-            plain = Subschema(s.pointer, types=s.types, values=s.values, integral_fraction=s.integral_fraction)
-            return not s.integral_fraction or s != plain
+            return not s.integral_fraction or not self._asks_only(index, values=True)
         if isinstance(value, str) and s.pattern is not None:
             return search_language(s.pattern).matches(value.encode("utf-8", "surrogatepass"))
         return True
 
     # ---- disjointness ------------------------------------------------------------------------------------------------
+
+    def exclude_each_other(self, group: list[int]) -> bool:
+        """Whether these branches plainly have no value in common, two by two; not so where they are many."""
+        seen = 0
+        shared = 0
+        for index in group:
+            types = self._plain_types(index)
+            shared |= seen & types
+            seen |= types
+        if not shared:
+            return True
+        return len(group) <= MAX_PAIRED and all(
+            self._are_disjoint(a, b, kind)
+            for k, a in enumerate(group)
+            for b in group[:k]
+            for kind in (ir.NULL, ir.BOOLEAN, ir.NUMBER, ir.STRING, ir.ARRAY, ir.OBJECT)
+            if shared & kind and self._plain_types(a) & self._plain_types(b) & kind
+        )
 
     def _are_disjoint(self, a: int, b: int, types: int) -> bool:
         """Whether two branches plainly have no value of these types in common."""
@@ -755,6 +846,11 @@ class Expansion:
 
     def _held(self, conjunction: Conjunction, index: int) -> bool:
         return self.closure(index) <= conjunction.members
+
+
+_BESIDE = ("pointer", "types", "values", "integral_fraction", "source", "written", "names_at")
+_asked_beside = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))
+_NONE_BESIDE = _asked_beside(Subschema(pointer=""))
 
 
 def _given(index: int | None) -> tuple[int, ...]:

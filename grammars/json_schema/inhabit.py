@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from constrain.grammars.errors import ResourceLimitError, UnsatisfiableSchemaError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.choice import Choice, shortest_values
 from constrain.grammars.json_schema.demands import Clause, Room, cheapest
 from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.items import Items, is_tracked
@@ -29,6 +30,7 @@ from constrain.grammars.json_schema.normal import (
     StringAlternative,
     Variable,
 )
+from constrain.grammars.json_schema.repetition import Repetition
 from constrain.grammars.json_schema.text_distance import PLAIN_SPELLING, Spelling, plain_characters, text_distance
 from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import TextLanguage
@@ -39,6 +41,8 @@ from constrain.grammars.languages.text import FREE_TEXT
 INFINITE = math.inf
 MAX_NAMES = 500
 """Beginnings of names looked at to find one that is not declared."""
+MAX_WEIGHED = 8
+"""Branches of a choice that are weighed to find a short one."""
 Cost = Callable[[Variable], float]
 
 
@@ -104,7 +108,8 @@ class Inhabitation:
         """Whether the variable has a value, by the cheapest sufficient look."""
         found = self._quick.get(variable)
         if found is None:
-            found = self._quick[variable] = 0 if self._obviously(variable) else self._exists(variable)
+            evident = self._forms.evidently_has_value(variable) or self._obviously(variable)
+            found = self._quick[variable] = 0 if evident else self._exists(variable)
         return found == 0
 
     def _exists(self, variable: Variable) -> float:
@@ -179,7 +184,12 @@ class Inhabitation:
                 return True
         if types & ir.ARRAY and any(a.minimum == 0 and not a.contains for a in forms.arrays(variable)):
             return True
-        return bool(types & ir.OBJECT) and any(self._plainly_written(o, depth) for o in forms.objects(variable))
+        if not types & ir.OBJECT:
+            return False
+        choice = forms.choice(variable)
+        if choice is not None and any(map(forms.is_deferred, choice.branches.values())):
+            return True
+        return any(self._plainly_written(o, depth) for o in forms.objects(variable))
 
     def _plainly_written(self, o: ObjectAlternative, depth: int) -> bool:
         """Whether an object of just the required members plainly is valid."""
@@ -190,7 +200,9 @@ class Inhabitation:
                 return False
         for name in o.required:
             part = self._forms.member(o, name)
-            if part is None or not (self._quick.get(part) == 0 or self._obviously(part, depth - 1)):
+            if part is None or not (
+                self._quick.get(part) == 0 or self._forms.evidently_has_value(part) or self._obviously(part, depth - 1)
+            ):
                 return False
         return True
 
@@ -241,11 +253,35 @@ class Inhabitation:
                 best = min(best, self._array_cost(a, cost, any_value))
                 if any_value and best < INFINITE:
                     return best
-        if types & ir.OBJECT and not (any_value and best < INFINITE):
+        choice = forms.choice(variable) if types & ir.OBJECT else None
+        if choice is not None:
+            best = min(best, self._choice_cost(choice, cost, any_value))
+        elif types & ir.OBJECT and not (any_value and best < INFINITE):
             for o in forms.objects(variable):
                 best = min(best, self._object_cost(o, cost, any_value))
                 if any_value and best < INFINITE:
                     return best
+        return best
+
+    def spelled(self, text: bytes) -> int:
+        """Bytes of the shortest spelling of a text."""
+        return sum(self.spelling[b] for b in text)
+
+    def _choice_cost(self, choice: Choice, cost: Cost, any_value: bool) -> float:
+        """The cheapest of those alternatives of a choice that are weighed, or the first that has a value."""
+        values = sorted((value.encode("utf-8", "surrogatepass"), branch) for value, branch in choice.branches.items())
+        best, weighed = INFINITE, 0
+        for position in shortest_values(values, self.spelled):
+            part = self._forms.variable((values[position][1],))
+            if any_value:
+                best = cost(part)
+                if best < INFINITE:
+                    break
+            elif self.inhabited(part):
+                best = min(best, cost(part))
+                weighed += 1
+                if weighed == MAX_WEIGHED:
+                    break
         return best
 
     def _object_cost(self, o: ObjectAlternative, cost: Cost, any_value: bool, *, as_items: bool = False) -> float:
@@ -325,6 +361,9 @@ class Inhabitation:
         names = as_names(self._forms, a) if a.unique else None
         if names is not None:
             return self._object_cost(names, cost, any_value, as_items=True)
+        if a.repeated:
+            items = Items(self._forms, a)
+            return Repetition(self._forms, items, lambda part: cost(part) < INFINITE).cost(cost)
         tracked = is_tracked(self._forms, a)
         if a.unique and tracked and not self.distinct.feasible(a):
             return INFINITE

@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from constrain.grammars.json_schema.choice import Choice
 
 # The atoms of a JSON value's type, as bits. `number` is INTEGER | FRACTION.
 NULL = 1
@@ -22,6 +26,33 @@ ARRAY = 32
 OBJECT = 64
 NUMBER = INTEGER | FRACTION
 ANY_TYPE = 127
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise TypeError("the empty list or dict that subschemas begin with is shared; assign a new one to the field")
+
+
+class _NoList(list[Any]):
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, ()
+
+
+class _NoDict(dict[Any, Any]):
+    pop = popitem = clear = update = setdefault = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, ()
+
+
+# Most fields of most subschemas stay empty, and making a list for each would take most of the time of loading.
+_NO_LIST: list[Any] = _NoList()
+_NO_DICT: dict[Any, Any] = _NoDict()
 
 
 @dataclass(slots=True)
@@ -65,6 +96,10 @@ class Subschema:
         written: in a document with `declared_order`, subschemas that describe the same value, in the order in which the
             schema writes them; those that only test it (`if`, `not`) are not among them.
         names_at: how many of `written` come before `properties`.
+        choice: what tells the branches of the one group in `any_of` or `one_of` apart, where a member does.
+        source: of a subschema that is yet to be read, what it is read from.
+
+    An empty list or dict is one that all subschemas share; it is replaced, or `add`ed to, and never changed.
     """
 
     pointer: str
@@ -78,25 +113,25 @@ class Subschema:
     min_length: int = 0
     max_length: int | None = None
     pattern: str | None = None
-    prefix_items: list[int] = field(default_factory=list)
+    prefix_items: list[int] = _NO_LIST
     items: int | None = None
     min_items: int = 0
     max_items: int | None = None
-    properties: dict[str, int] = field(default_factory=dict)
+    properties: dict[str, int] = _NO_DICT
     additional: int | None = None
     required: tuple[str, ...] = ()
     min_properties: int = 0
     max_properties: int | None = None
-    all_of: list[int] = field(default_factory=list)
-    any_of: list[list[int]] = field(default_factory=list)
+    all_of: list[int] = _NO_LIST
+    any_of: list[list[int]] = _NO_LIST
     integral_fraction: bool = True
-    one_of: list[list[int]] = field(default_factory=list)
-    none_of: list[int] = field(default_factory=list)
-    conditions: list[tuple[int, int | None, int | None]] = field(default_factory=list)
-    pattern_properties: list[tuple[str, int]] = field(default_factory=list)
+    one_of: list[list[int]] = _NO_LIST
+    none_of: list[int] = _NO_LIST
+    conditions: list[tuple[int, int | None, int | None]] = _NO_LIST
+    pattern_properties: list[tuple[str, int]] = _NO_LIST
     property_names: int | None = None
-    dependent_required: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    dependent_schemas: dict[str, int] = field(default_factory=dict)
+    dependent_required: dict[str, tuple[str, ...]] = _NO_DICT
+    dependent_schemas: dict[str, int] = _NO_DICT
     contains: int | None = None
     min_contains: int = 1
     max_contains: int | None = None
@@ -104,8 +139,18 @@ class Subschema:
     unevaluated_properties: int | None = None
     unevaluated_items: int | None = None
     format: str | None = None
-    written: list[int] = field(default_factory=list)
+    written: list[int] = _NO_LIST
     names_at: int = 0
+    choice: Choice | None = None
+    source: Any = field(default=None, compare=False, repr=False)
+
+    def add(self, name: str, item: object) -> None:
+        """Add to one of the lists."""
+        found = getattr(self, name)
+        if found:
+            found.append(item)
+        else:
+            setattr(self, name, [item])
 
     def moved(self, offset: int) -> Subschema:
         """The same subschema in a list that has `offset` others before those of its own."""
@@ -133,6 +178,8 @@ class Subschema:
             contains=one(self.contains),
             unevaluated_properties=one(self.unevaluated_properties),
             unevaluated_items=one(self.unevaluated_items),
+            written=several(self.written),
+            choice=None if self.choice is None else self.choice.moved(offset),
         )
 
     def in_place(self) -> list[int]:

@@ -75,12 +75,15 @@ class Items:
     def parts(self) -> set[Variable]:
         """All variables that items can have to be in."""
         out: set[Variable] = set()
+        a = self.alternative
+        # From there on positions are alike, but for how many there may be.
+        last = max(len(a.prefix), *(c.start for c in a.contains), 0) if self._domain is None else self.bound
         todo, seen = [(self.start, 0)], {(self.start, 0)}
         while todo:
             state, count = todo.pop()
             for to, part in self.moves(state, count):
                 out.add(part)
-                at = (to, min(count + 1, self.bound))
+                at = (to, min(count + 1, last))
                 if at not in seen:
                     seen.add(at)
                     todo.append(at)

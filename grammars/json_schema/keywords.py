@@ -328,10 +328,11 @@ def _read_properties(loader: Loader, keyword: str, value: object) -> None:
     members = _schema_map(loader, keyword, value)
     if loader.admits & OBJECT:
         loader.node.names_at = len(loader.node.written)
-        properties = loader.node.properties
+        properties: dict[str, int] = {}
         for name, schema in members.items():
             path = "/properties/" + escape(name)
             properties[loader.exact(keyword, exact_text, name)] = loader.child(schema, path)
+        loader.node.properties = properties
 
 
 def _read_additional_properties(loader: Loader, keyword: str, value: object) -> None:
@@ -375,7 +376,7 @@ def _read_pattern_properties(loader: Loader, keyword: str, value: object) -> Non
             problem = _pattern_problem(loader, keyword, exact)
             if problem is None:
                 number = loader.child(schema, f"/{keyword}/{escape(pattern)}")
-                loader.node.pattern_properties.append((exact, number))
+                loader.node.add("pattern_properties", (exact, number))
             else:
                 loader.unsupported(keyword, problem)
 
@@ -420,14 +421,15 @@ def _read_dependencies_of(
     for name, required in names.items():
         if required:
             exact = loader.exact(keyword, exact_text, name)
-            node.dependent_required[exact] = tuple(dict.fromkeys((*node.dependent_required.get(exact, ()), *required)))
+            needed = tuple(dict.fromkeys((*node.dependent_required.get(exact, ()), *required)))
+            node.dependent_required = {**node.dependent_required, exact: needed}
     for name, schema in schemas.items():
         exact = loader.exact(keyword, exact_text, name)
         path = f"/{keyword}/{escape(name)}"
         number = loader.in_place(schema, path)
         if exact in node.dependent_schemas:  # dependencies beside dependentSchemas
             number = loader.both(node.dependent_schemas[exact], number, path)
-        node.dependent_schemas[exact] = number
+        node.dependent_schemas = {**node.dependent_schemas, exact: number}
 
 
 def _read_unevaluated_properties(loader: Loader, keyword: str, value: object) -> None:
@@ -446,28 +448,31 @@ def _read_unevaluated_properties(loader: Loader, keyword: str, value: object) ->
 
 def _read_all_of(loader: Loader, keyword: str, value: object) -> None:
     for position, schema in enumerate(_schema_list(loader, keyword, value)):
-        loader.node.all_of.append(loader.in_place(schema, f"/{keyword}/{position}"))
+        loader.node.add("all_of", loader.in_place(schema, f"/{keyword}/{position}"))
 
 
 def _read_any_of(loader: Loader, keyword: str, value: object) -> None:
     schemas = _schema_list(loader, keyword, value)
-    group = [loader.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
+    group = loader.group(keyword, schemas)
     # transformers' get_json_schema writes Optional[A | B] so; with a type, nullable is about that type.
     if loader.schema.get("nullable") is True and "type" not in loader.schema:
         group.append(loader.null(f"/{keyword}"))
-    loader.node.any_of.append(group)
+        loader.node.choice = None
+    loader.node.add("any_of", group)
+    if loader.node.choice is not None:
+        loader.node.types &= OBJECT
 
 
 def _read_one_of(loader: Loader, keyword: str, value: object) -> None:
     schemas = _schema_list(loader, keyword, value)
     if len(schemas) == 1:
-        loader.node.all_of.append(loader.in_place(schemas[0], f"/{keyword}/0"))
+        loader.node.add("all_of", loader.in_place(schemas[0], f"/{keyword}/0"))
     elif loader.admits and not loader.deferred(
         keyword, "that exactly one schema fits cannot be enforced; anyOf says the same where they exclude each other"
     ):
-        loader.node.one_of.append(
-            [loader.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
-        )
+        loader.node.add("one_of", loader.group(keyword, schemas))
+        if loader.node.choice is not None:
+            loader.node.types &= OBJECT
 
 
 def _read_not(loader: Loader, keyword: str, value: object) -> None:
@@ -475,7 +480,7 @@ def _read_not(loader: Loader, keyword: str, value: object) -> None:
     if value is False or not loader.admits:
         return
     if not loader.deferred(keyword, "that a schema does not fit cannot be enforced"):
-        loader.node.none_of.append(loader.test(value, "/" + keyword, in_place=False))
+        loader.node.add("none_of", loader.test(value, "/" + keyword, in_place=False))
 
 
 def _read_if(loader: Loader, keyword: str, value: object) -> None:
@@ -487,7 +492,7 @@ def _read_if(loader: Loader, keyword: str, value: object) -> None:
     if not loader.deferred(keyword, "schemas that apply under a condition cannot be enforced"):
         condition = loader.test(value, "/" + keyword, in_place=True)
         numbers = {name: loader.in_place(branch, "/" + name) for name, branch in branches.items()}
-        loader.node.conditions.append((condition, numbers.get("then"), numbers.get("else")))
+        loader.node.add("conditions", (condition, numbers.get("then"), numbers.get("else")))
 
 
 def _read_then_else(loader: Loader, keyword: str, value: object) -> None:
@@ -497,7 +502,7 @@ def _read_then_else(loader: Loader, keyword: str, value: object) -> None:
 def _read_ref(loader: Loader, keyword: str, value: object) -> None:
     target = _follow(loader, keyword, value)
     if target is not None:
-        loader.node.all_of.append(loader.refer(keyword, target))
+        loader.node.add("all_of", loader.refer(keyword, target))
 
 
 def _follow(loader: Loader, keyword: str, value: object) -> Target | None:
@@ -523,7 +528,7 @@ def _read_dynamic_ref(loader: Loader, keyword: str, value: object) -> None:
         name = str(value).partition("#")[2]
         if is_dynamic_anchor(target, name):
             target = loader.outermost(name, target)
-        loader.node.all_of.append(loader.refer(keyword, target))
+        loader.node.add("all_of", loader.refer(keyword, target))
 
 
 def _read_recursive_ref(loader: Loader, keyword: str, value: object) -> None:
@@ -533,7 +538,7 @@ def _read_recursive_ref(loader: Loader, keyword: str, value: object) -> None:
     target = loader.references.resolve("#", loader.scope)
     if has_recursive_anchor(target):
         target = loader.outermost(RECURSIVE, target)
-    loader.node.all_of.append(loader.refer(keyword, target))
+    loader.node.add("all_of", loader.refer(keyword, target))
 
 
 # --- shapes

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import attrgetter
 
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.ir import Subschema
 
-_TRUE = Subschema(pointer="")
 _SAYS_NOTHING = (
-    "pointer", "all_of", "integral_fraction", "min_contains", "max_contains", "written", "names_at"
+    "pointer", "all_of", "integral_fraction", "min_contains", "max_contains", "written", "names_at", "source"
 )  # fmt: skip
+_asked = attrgetter(*(name for name in Subschema.__dataclass_fields__ if name not in _SAYS_NOTHING))
+_NOTHING = _asked(Subschema(pointer=""))
 
 
 def type_of(value: object) -> int:
@@ -32,6 +34,4 @@ def says_nothing(s: Subschema) -> bool:
     """Whether a subschema constrains nothing by itself; the subschemas of its `all_of` may."""
     if s.types != ir.ANY_TYPE or s.values is not None:  # the two commonest ways to say something
         return False
-    return all(
-        getattr(s, name) == getattr(_TRUE, name) for name in Subschema.__dataclass_fields__ if name not in _SAYS_NOTHING
-    )
+    return bool(_asked(s) == _NOTHING)

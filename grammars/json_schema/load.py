@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from constrain.grammars.errors import InvalidSchemaError
+from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.dialect import LATEST
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.loader import Loader
@@ -71,7 +72,7 @@ def load(
 def _refuse_circles(subschemas: list[Subschema]) -> None:
     """Raises `InvalidSchemaError` for a subschema that contains itself in place, so that validation would not end."""
     done: set[int] = set()
-    for start, subschema in enumerate(subschemas):
+    for start, subschema in at_hand(subschemas):
         if start in done or not (
             subschema.all_of
             or subschema.any_of

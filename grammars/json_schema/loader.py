@@ -15,14 +15,16 @@ its object, on whether an `unevaluated…` keyword sees what it evaluates, and o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
+from constrain.grammars.json_schema.choice import MIN_BRANCHES, Choice, find_tag
+from constrain.grammars.json_schema.deferred import WITHOUT_MEANING, Deferred, Fragments, frozen
 from constrain.grammars.json_schema.dialect import Dialect
 from constrain.grammars.json_schema.dynamic_scope import DynamicScopes
 from constrain.grammars.json_schema.ir import ANY_TYPE, NULL, Subschema, Unenforced
-from constrain.grammars.json_schema.keywords import IN_PLACE, read_admitted, readers_of
+from constrain.grammars.json_schema.keywords import IN_PLACE, TYPES, read_admitted, readers_of
 from constrain.grammars.json_schema.references import References, Scope, Target
 from constrain.grammars.json_schema.values import ValueProblem, kind
 
@@ -34,6 +36,8 @@ CLOSING = 2  # objects below it are closed
 SEEN = 4  # the highest; what it marks as evaluated is seen by an `unevaluated…` keyword around it
 _MODE_BITS = 3
 _MODE_MASK = 7
+
+_OF_TYPES = WITHOUT_MEANING | {"type"}
 
 T = TypeVar("T")
 
@@ -92,15 +96,24 @@ class Loader:
         if self.scope.dialect.problem:
             self._refuse_dialect(self.scope, "")
         root = self._add(self.scope.root, self.scope, "", CLOSED | CLOSING if self._close else 0)
+        self._read_pending()
+        for node in self._closed_as_a_whole:
+            self._close_around(node)
+        return root
+
+    def _read_pending(self) -> None:
         for node, schema, scope, way in self._pending:
             self.node, self.schema, self.scope = node, schema, scope
             self._mode = mode = way & _MODE_MASK
             self._mode_below = CLOSED | CLOSING if mode & CLOSING else 0
             self._dynamic_scope = way >> _MODE_BITS
             self._read(mode)
-        for node in self._closed_as_a_whole:
-            self._close_around(node)
-        return root
+
+    def fill(self, node: Subschema, schema: dict[Any, Any], mode: int) -> None:
+        """Reads a schema into a node that has a number already."""
+        self.scope = self.references.root
+        self._pending.append((node, schema, self.scope, mode))
+        self._read_pending()
 
     def child(self, schema: object, path: str, *, boolean: bool = False) -> int:
         """The number of the subschema at `path` below this one, about another value; `boolean` if even in draft 04."""
@@ -109,6 +122,51 @@ class Loader:
     def in_place(self, schema: object, path: str) -> int:
         """The number of the subschema at `path` below this one, about the same value."""
         return self._describing(self._structural(schema, path, self._mode_in_place(), False))
+
+    def group(self, keyword: str, schemas: Sequence[object]) -> list[int]:
+        """The numbers of the branches of `anyOf` or `oneOf`.
+
+        Where they are many and one of their members tells them apart, that is noted, and plain ones are not read yet.
+        """
+        told = None
+        if (
+            len(schemas) >= MIN_BRANCHES
+            and self.dialect.draft >= 6
+            and not (self.seen or self.notes_order or self.dialect.annotations)
+        ):
+            told = find_tag(schemas)
+        if told is None:
+            return [self.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
+        tag, values = told
+        mode = self._mode_in_place()
+        # Where objects are closed from outside, it matters which members the parts have.
+        open_now = self._dynamic_scope or (self._close and not self._passes_closing)
+        group: list[int] = []
+        branches: dict[str, int] = {}
+        names: dict[str, None] = {}
+        shapes: set[tuple[str, ...]] = set()
+        is_open = False
+        pointer = f"{self.node.pointer}/{keyword}/"
+        fragments = Fragments({}, {}, pointer, self.dialect, mode, self._close)
+        deferred = Deferred.of(fragments)
+        for position, schema in enumerate(schemas):
+            data = None if open_now else frozen(schema)
+            if data is None:
+                number = self.in_place(schema, f"/{keyword}/{position}")
+            else:
+                assert isinstance(schema, dict)
+                number = len(self.subschemas)
+                self.subschemas.append(deferred)
+                fragments.data[number], fragments.positions[number] = data, position
+                shapes.add(tuple(schema["properties"]))
+                is_open = is_open or schema.get("additionalProperties", not mode & CLOSED)
+            group.append(number)
+            for value in values[position]:
+                branches[value] = number
+        for shape in shapes:
+            names.update(dict.fromkeys(shape))
+        self.node.choice = Choice(tag, branches, tuple(sorted(names)), is_open)
+        return group
 
     def test(self, schema: object, path: str, *, in_place: bool) -> int:
         """The number of the subschema at `path` below this one, of which it matters too that it does not hold.
@@ -191,16 +249,45 @@ class Loader:
     def _describing(self, number: int) -> int:
         """The number itself, noted as that of a subschema that describes the same value."""
         if self.notes_order:
-            self.node.written.append(number)
+            self.node.add("written", number)
         return number
 
     def _structural(self, schema: object, path: str, mode: int, boolean: bool) -> int:
-        self.check_schema(schema, path, boolean=boolean)
         pointer = self.node.pointer + path
+        if type(schema) is dict and not self._dynamic_scope:
+            types = self._types_alone(schema)
+            if types is not None:
+                return self._add_types(schema, pointer, mode, types)
+        self.check_schema(schema, path, boolean=boolean)
         number = self._add(schema, self.scope, pointer, mode)
         if not self.shared and self.subschemas[number].pointer != pointer:
             self.shared = True
         return number
+
+    def _types_alone(self, schema: dict[Any, Any]) -> int | None:
+        """The types that a subschema admits which says nothing else, so that it need not be read; else None."""
+        if self.scope.dialect.annotations:
+            return None
+        named = schema.get("type")
+        types = TYPES.get(named) if type(named) is str else None
+        if types is None or (len(schema) > 1 and not schema.keys() <= _OF_TYPES):
+            return None
+        return types
+
+    def _add_types(self, schema: dict[Any, Any], pointer: str, mode: int, types: int) -> int:
+        key = (id(schema), self.scope, mode)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.subschemas)
+            self._count_characters(pointer)
+            self.subschemas.append(Subschema(pointer, types, integral_fraction=self.scope.dialect.integral_fraction))
+        return number
+
+    def _count_characters(self, pointer: str) -> None:
+        self._pointer_characters += len(pointer)
+        if self._pointer_characters > MAX_POINTER_CHARACTERS:
+            limit = f"MAX_POINTER_CHARACTERS = {MAX_POINTER_CHARACTERS}"
+            raise ResourceLimitError(pointer[:200], "", "the schema nests too deeply", limit)
 
     def _add(self, schema: object, scope: Scope, pointer: str, mode: int) -> int:
         if isinstance(schema, dict):
@@ -218,10 +305,7 @@ class Loader:
                 return number
             if dynamic_scope:
                 self._dynamic_scopes.count(schema, pointer)
-            self._pointer_characters += len(pointer)
-            if self._pointer_characters > MAX_POINTER_CHARACTERS:
-                limit = f"MAX_POINTER_CHARACTERS = {MAX_POINTER_CHARACTERS}"
-                raise ResourceLimitError(pointer[:200], "", "the schema nests too deeply", limit)
+            self._count_characters(pointer)
             number = self._numbers[key] = len(self.subschemas)
             node = Subschema(pointer, integral_fraction=scope.dialect.integral_fraction)
             self.subschemas.append(node)
@@ -315,7 +399,7 @@ class Loader:
         if names:
             self.node = node
             anything, never = self._whole(True), self._whole(False)
-            node.all_of.append(len(self.subschemas))
+            node.add("all_of", len(self.subschemas))
             self.subschemas.append(
                 Subschema(
                     node.pointer,
@@ -329,3 +413,11 @@ class Loader:
         """The number of a new subschema that admits everything or nothing, for members that no keyword names."""
         self.subschemas.append(Subschema(self.node.pointer + "/additionalProperties", ANY_TYPE if admits else 0))
         return len(self.subschemas) - 1
+
+
+def read_fragment(node: Subschema, schema: dict[Any, Any], fragments: Fragments, subschemas: list[Subschema]) -> None:
+    """Reads what was deferred into `node`; the subschemas below it are added to `subschemas`."""
+    references = References(schema, fragments.dialect)
+    loader = Loader(references, warn=False, closed_objects=fragments.closed_objects, not_yet=frozenset())
+    loader.subschemas = subschemas
+    loader.fill(node, schema, fragments.mode)

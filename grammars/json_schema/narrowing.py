@@ -7,6 +7,7 @@ evaluated: without the marks, `unevaluated…` would refuse them.
 
 from __future__ import annotations
 
+from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.ir import Subschema, Unenforced
 
 _MARKING = frozenset(
@@ -39,21 +40,21 @@ def keep_from_narrowing(subschemas: list[Subschema], left_out: dict[int, set[str
         left_out: the keywords that were left out, by the id() of their subschema. Extended by what is removed.
     """
     removed: list[Unenforced] = []
-    if not any(map(_may_narrow, subschemas)):
+    if not any(_may_narrow(node) for _, node in at_hand(subschemas)):
         return removed
 
     def remove(node: Subschema, keyword: str) -> None:
         removed.append(Unenforced(node.pointer, keyword, _REASON))
         left_out.setdefault(id(node), set()).add(keyword)
 
-    wider = _reaching(subschemas, {number for number, node in enumerate(subschemas) if id(node) in left_out})
+    wider = reaching(subschemas, {number for number, node in enumerate(subschemas) if id(node) in left_out})
     for node in (subschemas[number] for number in sorted(wider)):
         if wider.intersection(node.none_of):
             node.none_of = [number for number in node.none_of if number not in wider]
             remove(node, "not")
         for group in [group for group in node.one_of if wider.intersection(group)]:
             node.one_of.remove(group)
-            node.any_of.append(group)  # what exactly one held for, at least one of the wider ones holds for
+            node.add("any_of", group)  # what exactly one held for, at least one of the wider ones holds for
             remove(node, "oneOf")
         for condition in [condition for condition in node.conditions if condition[0] in wider]:
             node.conditions.remove(condition)
@@ -86,10 +87,10 @@ def _may_narrow(node: Subschema) -> bool:
     )
 
 
-def _reaching(subschemas: list[Subschema], targets: set[int]) -> set[int]:
+def reaching(subschemas: list[Subschema], targets: set[int]) -> set[int]:
     """The subschemas from which one of `targets` is reached, with the targets."""
     above: list[list[int]] = [[] for _ in subschemas]
-    for number, node in enumerate(subschemas):
+    for number, node in at_hand(subschemas):
         for part in (*node.in_place(), *node.of_members_and_items()):
             above[part].append(number)
     found = set(targets)

@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, cast
 
-from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
+from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -183,26 +185,74 @@ class NormalForm:
     """Variables of one document and their alternatives, computed on demand and kept."""
 
     def __init__(self, document: SchemaDocument) -> None:
-        self._subschemas: list[Subschema] = list(document.subschemas)
+        self._subschemas: list[Subschema] = bound(document.subschemas)
         self._expansion = Expansion(self._subschemas, ordered=document.declared_order)
         self.declared_order = document.declared_order
         self._value_sets: dict[int, frozenset[Hashable]] = {}
         self._memo = _Memo()
+        self._differs = any(s.unique_items for _, s in at_hand(document.subschemas))
+        self._choices: dict[Variable, Choice | None] = {}
+        self._evident: dict[int, bool] = {}
+        self.lists = 0  # how many variables were made for values that texts had
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
+
+    def choice(self, variable: Variable) -> Choice | None:
+        """What tells the alternatives for objects apart, where each is a branch of one group and nothing more."""
+        if len(variable) != 1 or self._differs:
+            return None
+        if variable not in self._choices:
+            (index,) = variable
+            self._choices[variable] = None if index < 0 else self._find_choice(self._subschemas[index])
+        return self._choices[variable]
+
+    def _find_choice(self, s: Subschema) -> Choice | None:
+        if s.choice is None or not s.types & ir.OBJECT:
+            return None
+        if _beside_groups(s) != _NOTHING_BESIDE or len(s.any_of) + len(s.one_of) != 1:
+            return None
+        plain = all(self.is_deferred(b) or self.is_plain(b) for b in s.choice.branches.values())
+        return s.choice if plain else None
+
+    def evidently_has_value(self, variable: Variable) -> bool:
+        """Whether the fields of a variable's only subschema show that it has a value, with nothing looked into."""
+        if len(variable) != 1:
+            return False
+        (index,) = variable
+        if index < 0:
+            return False
+        found = self._evident.get(index)
+        if found is None:
+            s = self._subschemas[index]
+            found = self._evident[index] = type(s) is Deferred or (self.is_plain(index) and _is_evident(s))
+        return found
+
+    def is_deferred(self, index: int) -> bool:
+        """Whether a subschema is yet to be read; it has a value then."""
+        return type(self._subschemas[index]) is Deferred
+
+    def names_of(self, index: int) -> tuple[Iterable[str], bool]:
+        """The names that a plain subschema without patterns speaks of, and whether it admits others."""
+        s = self._subschemas[index]
+        return (*s.properties, *s.required), s.additional is None or self.types(self.variable((s.additional,))) != 0
+
+    def texts(self, values: Iterable[str]) -> Variable:
+        """The variable whose values are these texts."""
+        return self._expansion.closure(self._expansion.texts([*values]))
 
     def add(self, document: SchemaDocument) -> Variable:
         """Take in another document; the variable of its root."""
         offset = len(self._subschemas)
-        self._subschemas += [s.moved(offset) for s in document.subschemas]
+        add_bound(self._subschemas, document.subschemas)
         self._expansion.note_added(offset)
+        self._differs = self._differs or any(s.unique_items for _, s in at_hand(document.subschemas))
         return self.variable((document.root + offset,))
 
     def demands_several_that_differ(self) -> bool:
         """Whether some array may have to have several items that differ, or two that are equal."""
-        if not any(s.unique_items for s in self._subschemas):
+        if not self._differs:
             return False
-        return self.has_repeated or any(s.min_items > 1 or s.contains is not None for s in self._subschemas)
+        return self.has_repeated or any(s.min_items > 1 or s.contains is not None for _, s in at_hand(self._subschemas))
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 
@@ -210,8 +260,17 @@ class NormalForm:
         """The variable in which all these signed subschemas hold."""
         out: Variable = ANYTHING
         for i in signed:
-            out |= self._expansion.closure(i)
+            found = self._expansion.closure(i)
+            out = out | found if out else found
         return out
+
+    def is_plain(self, index: int) -> bool:
+        """Whether a subschema only asserts things of the value itself, its members and its items."""
+        return self._expansion.is_plain(index)
+
+    def exclude_each_other(self, group: list[int]) -> bool:
+        """Whether these subschemas plainly have no value in common, two by two."""
+        return self._expansion.exclude_each_other(group)
 
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
@@ -220,6 +279,11 @@ class NormalForm:
     def declared(self, variables: Iterable[Variable]) -> tuple[str, ...]:
         """The names of members that are declared for values of these variables, in the order of the schema."""
         return declared_names(self._subschemas, frozenset().union(*variables))
+
+    def listed(self, values: Iterable[object]) -> Variable:
+        """The variable that has these values, at least one, and no others."""
+        self.lists += 1
+        return self._expansion.closure(self._expansion.listed(list(values)))
 
     def pointer(self, variable: Variable) -> str:
         """The JSON pointer of a subschema of the variable, for messages."""
@@ -248,6 +312,8 @@ class NormalForm:
         lists = [m.values for m in members if m.values is not None]
         if not lists:
             return None
+        if len(members) == 1 and not conjunction.excluded and not conjunction.negated and _only_lists(members[0]):
+            return [v for v in lists[0] if type_of(v) & conjunction.types]
         return [
             v
             for v in min(lists, key=len)
@@ -401,6 +467,11 @@ class NormalForm:
 
     def member(self, alternative: ObjectAlternative, name: str) -> Variable | None:
         """What the value of a member must be; None where the member is not admitted."""
+        if len(alternative.rules) == 1 and not (alternative.names or alternative.absent or alternative.present):
+            (rule,) = alternative.rules
+            if not rule.patterns and not alternative.closed:
+                index = rule.properties.get(name, rule.additional)
+                return ANYTHING if index is None else self._expansion.closure(index)
         if name in alternative.absent or (alternative.closed and name not in alternative.present):
             return None
         if any(not self.admits(v, name) for v in alternative.names):
@@ -501,12 +572,6 @@ class NormalForm:
         unique = unique and (bounds.high is None or bounds.high > 1)
         if repeated and unique:
             return []
-        if repeated and (items is None or bounds.high is not None or contains):
-            raise UnsupportedSchemaError(
-                self.pointer(frozenset(conjunction.members)),
-                "uniqueItems",
-                "cannot be enforced under a negation where the number of items is limited or items are counted",
-            )
         return [ArrayAlternative(tuple(prefix), items, bounds.low, bounds.high, tuple(contains), unique, repeated)]
 
     def _contains(self, index: int, low: int, high: int | None) -> Contains:
@@ -550,7 +615,8 @@ class NormalForm:
                         out[merged] = None
                     continue
                 texts = [v for v in values if isinstance(v, str) and not _has_surrogate(v)]
-                texts = [t for t in texts if self._satisfies_atoms(t, conjunction)]
+                if conjunction.atoms or conjunction.clauses:
+                    texts = [t for t in texts if self._satisfies_atoms(t, conjunction)]
                 if texts:
                     out[StringAlternative(tuple(sorted(texts)))] = None
             found = self._memo.strings[variable] = tuple(out)
@@ -815,6 +881,52 @@ def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found), tuple(not_found)
 
 
+_BESIDE = (
+    "pointer",
+    "types",
+    "any_of",
+    "one_of",
+    "choice",
+    "source",
+    "integral_fraction",
+    "min_contains",
+    "written",
+    "names_at",
+)
+_beside_groups = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))
+_NOTHING_BESIDE = _beside_groups(Subschema(pointer=""))
+
+
+def _is_evident(s: Subschema) -> bool:
+    if s.all_of:
+        return False
+    if s.values is not None:
+        return _only_lists(s) and any(type_of(v) & s.types and not _may_have_surrogates(v) for v in s.values)
+    types = s.types
+    return bool(
+        types & (ir.NULL | ir.BOOLEAN)
+        or (types & ir.STRING and s.pattern is None and s.format is None and s.max_length is None)
+        or (types & ir.ARRAY and s.min_items == 0 and (s.contains is None or s.min_contains == 0))
+        or (types & ir.OBJECT and not s.required and s.min_properties == 0)
+        or (
+            types & ir.INTEGER
+            and s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None
+        )
+    )
+
+
+def _only_lists(s: Subschema) -> bool:
+    """Whether all that a subschema asks of its values is their type."""
+    return _unasked(s) == _UNASKED
+
+
+_OF_VALUES = ("pointer", "types", "values", "integral_fraction", "source", "written", "names_at")
+_unasked = attrgetter(
+    *(n for n in Subschema.__dataclass_fields__ if n not in ("pointer", "types", "values", "integral_fraction"))
+)
+_UNASKED = _unasked(Subschema(pointer=""))
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | Fraction) and not isinstance(value, bool)
 
@@ -828,6 +940,10 @@ def _has_format(text: str, name: str) -> bool:
     return language is None or language.matches(text.encode("utf-8", "surrogatepass"))
 
 
+def _may_have_surrogates(value: object) -> bool:
+    return not isinstance(value, bool | int | Fraction | None) and not (isinstance(value, str) and value.isascii())
+
+
 def _has_surrogate(text: str) -> bool:
     """Whether a text holds a lone surrogate, which has no UTF-8 form and is never written."""
-    return any("\ud800" <= c <= "\udfff" for c in text)
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)

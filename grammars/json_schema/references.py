@@ -35,8 +35,6 @@ class Document:
 
     root: object
     prefix: str = ""
-    catalogue: Catalogue | None = None
-    scope: Scope | None = None  # that of the root
 
 
 @dataclass(eq=False, slots=True)
@@ -116,6 +114,9 @@ class References:
         self._resources = Resources() if resources is None else resources
         self._dialects = Dialects(self._resources.lookup)
         self._scopes: dict[tuple[int, str, Dialect], Scope] = {}
+        self._outermost: dict[Document, Scope] = {}  # scopes of the roots
+        self._targets: dict[tuple[str, Scope], Target] = {}
+        self._catalogues: dict[Document, Catalogue] = {}
         self._external: dict[str, Scope] = {}
         self._supplied: dict[tuple[str, Dialect | None], Scope] = {}
         self._embedded: dict[Dialect, dict[str, Scope]] = {}
@@ -134,6 +135,13 @@ class References:
 
         Raises `Unresolvable` where there is none within the document, `Remote` where it is another document.
         """
+        key = reference, scope
+        target = self._targets.get(key)
+        if target is None:
+            target = self._targets[key] = self._resolve(reference, scope)
+        return target
+
+    def _resolve(self, reference: str, scope: Scope) -> Target:
         start = scope
         if reference.startswith("#"):
             fragment = reference[1:]
@@ -195,8 +203,9 @@ class References:
     def _root_scope(self, document: Document, uri: str, dialect: Dialect) -> Scope:
         root, pointer = document.root, document.prefix
         base = _identified_base(root, uri, dialect, pointer, True) if isinstance(root, dict) else None
-        document.scope = self._scope(uri if base is None else base, root, pointer, dialect, document)
-        return document.scope
+        scope = self._scope(uri if base is None else base, root, pointer, dialect, document)
+        self._outermost[document] = scope
+        return scope
 
     def _walk(self, fragment: str, start: Scope) -> Target:
         """The target of a JSON pointer (percent-decoded) from the root of `start`."""
@@ -264,15 +273,15 @@ class References:
         return found
 
     def _catalogue(self, document: Document) -> Catalogue:
-        if document.catalogue is None:
-            document.catalogue = self._build_catalogue(document)
-        return document.catalogue
+        found = self._catalogues.get(document)
+        if found is None:
+            found = self._catalogues[document] = self._build_catalogue(document)
+        return found
 
     def _build_catalogue(self, document: Document) -> Catalogue:
         catalogue = Catalogue()
         pointers = _Pointers(document)
-        assert document.scope is not None
-        stack: list[tuple[object, Scope]] = [(document.root, document.scope)]
+        stack: list[tuple[object, Scope]] = [(document.root, self._outermost[document])]
         while stack:
             schema, scope = stack.pop()
             if not isinstance(schema, dict) or id(schema) in catalogue.scopes:

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from constrain.bench import apply, batch, corpus, generate, maskbench, masks, scale, startup
+from constrain.bench import apply, batch, corpus, generate, maskbench, masks, mass, scale, startup
 from constrain.bench import results as documents
 from constrain.bench.engines import Unavailable
 from constrain.bench.isolated import Failed, stream
@@ -111,10 +111,17 @@ def apply_result() -> Result:
     return Result("apply", describe(["constrain"]), [], {"devices": {"cpu": records}})
 
 
+def mass_result() -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONSTRAIN_THREADS", "1")  # put back afterwards
+        return Result("mass", describe(["constrain"]), [], {"records": list(mass.measure([2048], [1, 2], 0.001))})
+
+
 def all_results() -> Iterator[Result]:
     yield from (masks_result(), batch_result(), startup_result(), generate_result(), scale_result())
     if importlib.util.find_spec("torch"):
         yield apply_result()
+        yield mass_result()
 
 
 # --- figures
@@ -178,6 +185,14 @@ def test_numbers_are_short(value: float | None, shown: str) -> None:
 
 def test_durations_have_their_unit() -> None:
     assert [duration(v) for v in (3.2, 45_600.0, 12_000_000.0)] == ["3.20 µs", "45.6 ms", "12.0 s"]
+
+
+def test_recorded_masses_are_checked_against_float64() -> None:
+    pytest.importorskip("torch")
+    records = mass_result().data["records"]
+    assert [(r["rows"], r["place"]) for r in records] == [(1, "few"), (1, "most"), (2, "few"), (2, "most")]
+    assert all(r["error"] < 1e-5 for r in records)
+    assert all(r["us"]["mass"]["p50"] > 0 for r in records)
 
 
 def test_applying_is_checked_against_the_plain_way() -> None:

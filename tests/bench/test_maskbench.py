@@ -20,7 +20,7 @@ from rich.console import Console
 
 from constrain.bench import corpus, maskbench
 from constrain.bench.engines import Refused
-from constrain.bench.report import Report, percentiles, show
+from constrain.bench.report import ItemResult, Report, percentiles, show
 from constrain.bench.tokenizers import Tokenizer
 
 BYTES = Tokenizer("bytes", 257, lambda: None, lambda text: list(text.encode()), (256,))
@@ -212,3 +212,11 @@ def test_selection(tmp_path: Path) -> None:
     assert names(seed=1) != names()
     with pytest.raises(ValueError, match="nowhere"):
         names(ids=["nowhere"])
+
+
+def test_memory_is_told_as_schemas_go_by() -> None:
+    items = [ItemResult(str(k), "compiled", resident_mib=100.0 + k) for k in range(16)]
+    points = Report({}, items).memory_growth(4)
+    assert points == [(1, 100.0), (4, 103.0), (8, 107.0), (12, 111.0), (16, 115.0)]
+    assert Report({}, []).memory_growth() == []
+    assert Report({}, [ItemResult("a", "compiled")]).memory_growth() == []

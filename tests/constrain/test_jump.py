@@ -379,3 +379,35 @@ def test_a_vocabulary_of_another_tokenizer_is_refused() -> None:
     )
     with pytest.raises(VocabularyError, match="512"):
         generate(PROMPTS[:1], constrain.regex("abc").compile(theirs))
+
+
+def test_masses_are_known_where_the_model_was_asked_and_nowhere_else() -> None:
+    inputs = tokenizer()(PROMPTS[:2], return_tensors="pt", padding=True, return_token_type_ids=False)
+    processor = constrain.ConstrainedLogitsProcessor(compiled("regex"), record_mass=True)
+    torch.manual_seed(2)
+    output = model().generate(
+        **inputs,
+        logits_processor=[processor],
+        custom_generate=constrain.jump_generate,
+        do_sample=True,
+        max_new_tokens=120,
+    )
+    for record, text in zip(processor.records(output), PROMPTS, strict=False):
+        ids, matcher, asked = tokenizer()(text)["input_ids"], compiled("regex").matcher(), 0
+        waiting: list[int] = []
+        for i, token in enumerate(record.tokens):
+            waiting = waiting or list(matcher.forced_tokens())
+            if waiting:
+                assert record.log_z[i] is None
+                assert waiting.pop(0) == token
+            else:
+                asked += 1
+                logits = model()(input_ids=torch.tensor([[*ids, *record.tokens[:i]]])).logits[0, -1].float()
+                allowed = [t for t in range(512) if matcher.fork().accept_token(t)]
+                wanted = torch.log_softmax(logits, -1)[allowed].logsumexp(0)
+                assert record.log_z[i] == pytest.approx(float(wanted.detach()), abs=1e-5)
+            assert matcher.accept_token(token)
+        assert 1 <= asked < len(record.tokens)
+        assert record.completed
+        assert record.log_weight is None
+        assert constrain.MassRecord.from_json(record.to_json()) == record

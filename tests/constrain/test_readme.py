@@ -45,14 +45,14 @@ def test_the_examples_of_tools(capsys: pytest.CaptureFixture[str]) -> None:
     made, tokenizer = model(weather, "21 degrees on both days.", weather)
     names: dict[str, Any] = {"constrain": constrain, "model": made, "tokenizer": tokenizer}
     exec(FUNCTION, names)
-    assert len(FUNCTION.strip().splitlines()) <= 11
+    assert sum(bool(line.strip()) for line in FUNCTION.splitlines()) <= 10
     assert names["result"].results[0].content == {"city": "Oslo", "degrees": [21, 21]}
     assert "21 degrees on both days." in capsys.readouterr().out
 
     schema = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
     server = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "get_weather", "inputSchema": schema}]}}
     answer = {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "Sunny."}], "isError": False}}
-    names |= {"tools": server, "call_tool": lambda name, arguments: answer}
+    names |= {"tools": server, "call_tool": lambda *_: answer}
     exec(SERVER, names)
     assert names["result"].results[0].content == "Sunny."
     assert [m["role"] for m in names["messages"]] == ["user", "assistant", "tool"]

@@ -6,9 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from tests.oracles import FULL
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -127,3 +130,106 @@ def test_runs_without_compilation(install: Path) -> None:
         [sys.executable, "-c", code], env=environment, cwd=install, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "2"
+
+
+def test_files_of_older_sources_are_removed_in_time(install: Path) -> None:
+    folder = Path(run(install)[2])
+    first = {file.name for file in folder.glob("*.nb?")}
+    (install / "constrain" / "kernels" / "helper.py").write_text(HELPER.format(100))
+    assert run(install)[:2] == ["406", "0"]
+    assert first < {file.name for file in folder.glob("*.nb?")}, "a process may still run the older code"
+    old = time.time() - 7200
+    left_over = folder / f"{sorted(first)[0]}.tmp.0123456789abcdef"
+    left_over.write_bytes(b"half")
+    other = folder / "jit.cpython-311.pyc.keep"
+    other.write_bytes(b"")
+    for file in folder.iterdir():
+        os.utime(file, (old, old))
+    second = {file.name for file in folder.glob("*.nb?")} - first
+    assert run(install)[:2] == ["406", "1"]
+    assert second | first == {file.name for file in folder.glob("*.nb?")}, "nothing was added, so nothing is removed"
+    (install / "constrain" / "kernels" / "helper.py").write_text(HELPER.format(1000))
+    assert run(install)[:2] == ["4006", "0"]
+    names = {file.name for file in folder.glob("*.nb?")}
+    assert not names & (first | second)
+    assert names
+    assert not left_over.exists()
+    assert other.exists()
+
+
+def test_an_entry_for_other_types_counts_as_absent(install: Path) -> None:
+    """Two processes that add versions of one kernel at the same moment leave an entry that names the other's file."""
+    code = (
+        "import sys, numpy as np; from constrain.kernels.main import total;"
+        "print(total(np.arange(4, dtype=sys.argv[1])), sum(total.stats.cache_hits.values()), total.stats.cache_path)"
+    )
+
+    def total(dtype: str) -> list[str]:
+        clean = {k: v for k, v in os.environ.items() if k not in ("CONSTRAIN_CACHE_DIR", "NUMBA_CACHE_DIR")}
+        environment = clean | {"PYTHONPATH": str(install)}
+        command = [sys.executable, "-c", code, dtype]
+        done = subprocess.run(command, env=environment, cwd=install, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert total("int64")[:2] == ["10", "0"]
+    result, _, folder = total("float64")
+    assert result == "10.0"
+    one, two = sorted(Path(folder).glob("main.total-*.nbc"))
+    two.write_bytes(one.read_bytes())
+    assert total("float64")[0] == "10.0"
+    assert total("int64")[0] == "10"
+
+
+START = """
+import sys, time
+from pathlib import Path
+ready, go = Path(sys.argv[1]), Path(sys.argv[2])
+import numpy as np
+import constrain
+constrain.json_schema, constrain.Vocabulary
+ready.write_text("")
+while not go.exists():
+    time.sleep(0.005)
+words = sorted({f"{a}{b}{c}".encode() for a in "abcdefgh" for b in "ijklmnop" for c in "qrst"})
+tokens = [bytes([b]) for b in range(256)] + words + [b'{"', b'":', b'"}', b"<end>"]
+vocabulary = constrain.Vocabulary.from_tokens(tokens, eos_token_ids=len(tokens) - 1, cache=True)
+schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
+matcher = constrain.json_schema(schema).compile(vocabulary).matcher()
+rows = np.zeros((2, vocabulary.bitmask_words), dtype=np.int32)
+matcher.fill_next_token_bitmask(rows, 0)
+assert matcher.accept_bytes(b'{"a": "')
+matcher.fill_next_token_bitmask(rows, 1)
+print(rows.tobytes().hex())
+"""
+
+
+def test_many_processes_start_at_once_on_an_empty_cache(tmp_path: Path) -> None:
+    """Kernels, vocabulary and first masks: no process crashes, and all compute what one alone does from warm files."""
+    count = 16 if FULL else 2
+    program = tmp_path / "start.py"
+    program.write_text(START)
+    cache = tmp_path / "cache"
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT), "CONSTRAIN_CACHE_DIR": str(cache), "PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    environment.pop("NUMBA_CACHE_DIR", None)
+    go = tmp_path / "go"
+
+    def start(name: str) -> subprocess.Popen[str]:
+        command = [sys.executable, str(program), str(tmp_path / name), str(go)]
+        return subprocess.Popen(
+            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    workers = [start(f"ready{i}") for i in range(count)]
+    while any(w.poll() is None for w in workers) and len(list(tmp_path.glob("ready*"))) < count:
+        time.sleep(0.05)
+    go.write_text("")
+    answers = [w.communicate(timeout=1500) for w in workers]
+    assert [w.returncode for w in workers] == [0] * count, [error for _, error in answers if error]
+    warm = start("last")
+    answers.append(warm.communicate(timeout=300))
+    assert warm.returncode == 0, answers[-1][1]
+    assert len({out for out, _ in answers}) == 1
+    assert answers[0][0].strip()
+    assert not [p for p in cache.rglob("*") if ".tmp" in p.name]

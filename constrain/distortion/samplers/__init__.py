@@ -10,6 +10,9 @@
 | `IndependenceMH` | p* in the limit of many steps | steps x its tokens |
 | `SMC` | p* in the limit of many particles | particles x its tokens, batched |
 | `AWRS` | as SMC | as SMC, with token checks in place of masks |
+
+Every sampler says so itself (`converges_to`), and counts what it spends: `forward_passes` (rows), `batches` (calls of
+the model), `attempts`. `score_all` puts them on one bench; `SamplerGenerate` runs any of them inside `generate`.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from __future__ import annotations
 from constrain.distortion.samplers.asap import ASAp
 from constrain.distortion.samplers.awrs import AWRS, weighted_rejection
 from constrain.distortion.samplers.cars import CARS
+from constrain.distortion.samplers.custom_generate import SamplerGenerate
+from constrain.distortion.samplers.harness import Score, score, score_all
 from constrain.distortion.samplers.invalid_mass import InvalidMass
 from constrain.distortion.samplers.masking import Masking
 from constrain.distortion.samplers.metropolis import IndependenceMH
@@ -37,5 +42,9 @@ __all__ = [
     "Rejection",
     "Sample",
     "Sampler",
+    "SamplerGenerate",
+    "Score",
+    "score",
+    "score_all",
     "weighted_rejection",
 ]

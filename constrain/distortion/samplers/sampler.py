@@ -42,6 +42,7 @@ class Sampler(ABC):
 
     Attributes:
         converges_to: the law of a draw, in words.
+        model, language: as given.
         attempts: sequences begun so far.
     """
 
@@ -56,8 +57,8 @@ class Sampler(ABC):
         max_tokens: int | None = None,
         max_attempts: int = 100_000,
     ) -> None:
-        counting: Model = as_model(model)
-        self._counting = CountingModel(counting)
+        self.model: Model = as_model(model)
+        self._counting = CountingModel(self.model)
         self.language: Language = as_language(language)
         self.process = MaskedProcess(self._counting, self.language)
         self.rng = np.random.default_rng(rng)
@@ -68,6 +69,11 @@ class Sampler(ABC):
     def forward_passes(self) -> int:
         """Rows that the model computed; prefixes met again are not computed again."""
         return self._counting.forward_passes
+
+    @property
+    def batches(self) -> int:
+        """Calls of the model; the rows of one call can be computed together."""
+        return self._counting.batches
 
     @abstractmethod
     def draw(self) -> Sample:

@@ -204,6 +204,8 @@ def test_steps_and_places() -> None:
         ('{"a": [1, {"b": tr', "/a/*/b"),
         ('{"a": {"q": 1}, "c": "}{', "/c"),
         ('["\\"", ', "/*"),
+        ('{"n\\u0061me": ', "/name"),
+        ('{"q\\"": {"\\\\": 1, "é": ', '/q"/é'),
     ],
 )
 def test_places_in_json(text: str, place: str) -> None:

@@ -11,7 +11,16 @@ import pytest
 
 import constrain
 from constrain.cli import models
-from constrain.distortion import CallableModel, HFModel, NGramModel, TableModel, compare, finite_language
+from constrain.distortion import (
+    CallableModel,
+    HFModel,
+    MatcherLanguage,
+    NGramModel,
+    TableModel,
+    compare,
+    finite_language,
+    summarize,
+)
 from constrain.distortion.model import CountingModel, as_model
 from tests.constrain.demo_model import needs_demo_model
 
@@ -199,3 +208,50 @@ def test_a_real_model_is_certified_and_sampled() -> None:
     assert sampled.log_z.low <= certified.log_z.high
     assert certified.log_z.low <= sampled.log_z.high
     assert model.rescoring_spread([(1, 2, 3), (4, 5)]) < 1e-2
+
+
+@pytest.mark.skipif(os.environ.get("CONSTRAIN_FULL") != "1", reason="CONSTRAIN_FULL=1 runs it: a minute")
+@needs_demo_model
+def test_the_log_of_a_real_model_agrees_with_its_certified_interval() -> None:
+    """Masses kept while `generate` samples, against the trie that was computed on its own."""
+    torch = pytest.importorskip("torch")
+    network, tokenizer = models.load("smollm2")
+    compiled = constrain.regex(r'\{"unit": "(celsius|kelvin)", "days": (1|10)\}').compile(
+        constrain.Vocabulary.from_tokenizer(tokenizer)
+    )
+    question = "The unit of temperature in Paris, as JSON with unit (celsius or kelvin) and days (1 or 10)."
+    inputs = tokenizer.apply_chat_template(
+        [{"role": "user", "content": question}], add_generation_prompt=True, return_tensors="pt", return_dict=True
+    )
+    torch.manual_seed(0)
+    processor = constrain.ConstrainedLogitsProcessor(compiled, record_mass=True)
+    output = network.generate(
+        **inputs,
+        logits_processor=[processor],
+        do_sample=True,
+        top_k=0,
+        top_p=1.0,
+        temperature=1.0,
+        repetition_penalty=1.0,
+        num_return_sequences=60,
+        max_new_tokens=40,
+    )
+    report = summarize(processor.records(output))
+    model = HFModel(network, inputs["input_ids"][0].tolist(), batch_size=8)
+    certified = compare(model, compiled, "trie", budget=100, batch_size=8)
+    assert report.records == 60
+    assert certified.log_z.low <= report.log_z.high
+    assert report.log_z.low <= certified.log_z.high
+    assert {"/unit", "/days"} <= {p.location for p in report.places}
+    if report.kl_masked_to_exact.value is not None:
+        assert report.kl_masked_to_exact.high >= certified.kl_masked_to_exact.low - 0.05
+    # Each record's weight again, from rows computed on their own.
+    for record in processor.records(output)[:2]:
+        total, language = 0.0, MatcherLanguage.of(compiled)
+        state = language.start()
+        for i, token in enumerate(record.tokens):
+            row = model.log_probs([record.tokens[:i]])[0]
+            total += float(np.logaddexp.reduce(row[language.allowed(state)]))
+            if token not in language.eos_token_ids:
+                state = language.advance(state, token)
+        assert record.log_weight == pytest.approx(total, abs=2e-3)

@@ -188,6 +188,7 @@ VARIANTS = [
     ("harmony", "<|channel|>commentary to=functions.book_table json<|message|>" + A + "<|call|>"),
     ("harmony", " to=functions.book_table<|channel|>commentary <|constrain|>json<|message|>" + A),
     ("harmony", " to=functions.book_table<|channel|>commentary json<|message|>" + A + "<|call|>"),
+    ("harmony", "\n  to=functions.book_table<|channel|>commentary json<|message|>" + A),
     ("llama3_json", "<|python_tag|>" + '{"name":"book_table","parameters":' + A + "}<|eom_id|>"),
     ("pythonic", "<|python_start|>[book_table(guest='Ada', seats=4)]<|python_end|>"),
     ("pythonic", '[ book_table( guest = "Ada",\n seats = 4 ) ]'),

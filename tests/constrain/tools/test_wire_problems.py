@@ -12,6 +12,7 @@ from constrain.tools.parser import ToolCallParser, parse_message
 from tests.constrain.tools.wire_cases import CALL_A, CHECKER, TOOLS, said
 
 QWEN = '<tool_call>\n{{"name": "{}", "arguments": {}}}\n</tool_call>'
+ZONE = "<arg_key>zone</arg_key><arg_value>"
 GOOD = QWEN.format("book_table", '{"guest": "Ada", "seats": 4}')
 
 
@@ -52,6 +53,8 @@ def test_a_bare_text_where_no_string_may_stand_is_a_wrong_argument():
     message = parse_message(text.format("four") + "\n" + text.format("True"), "qwen3_coder", CHECKER, errors="collect")
     assert [type(found.error) for found in message.problems] == [WrongArgumentsError] * 2
     assert [found.call.arguments for found in message.problems] == [{"seats": "four"}, {"seats": "True"}]
+    found = problem(text.format('1, "guest": "Ada"'), "qwen3_coder")
+    assert found.call.arguments == {"seats": '1, "guest": "Ada"'}
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,7 @@ def test_a_bare_text_where_no_string_may_stand_is_a_wrong_argument():
             95,
             "JSON",
         ),
+        ("glm_4_7", f"<tool_call>clock{ZONE}A</arg_value>{ZONE}B</arg_value></tool_call>", 63, "twice"),
         ("gemma_4", '<|tool_call>call:clock{zone:"CET"}<tool_call|>', 28, "two"),
         ("gemma_4", '<|tool_call>call:clock{"zone":3}<tool_call|>', 23, "without quotes"),
         ("gemma_4", "<|tool_call>call:clock{zone:3,zone:4}<tool_call|>", 30, "twice"),
