@@ -164,7 +164,8 @@ class _Asker:
         common, cache = self._common[key]
         if cache is None:
             self._common = {k: (ids, None) for k, (ids, _) in self._common.items()}
-            cache = self._model(torch.tensor([common], device=self._model.device), use_cache=True).past_key_values
+            output = self._model(torch.tensor([common], device=self._model.device), use_cache=True)
+            cache = output.get(self._cache_name)
             self._common[key] = common, cache
         return copy.deepcopy(cache)
 
