@@ -33,6 +33,7 @@ def generate_tool_calls(
     executor: Any = None,
     max_rounds: int = 8,
     reasoning_budget: int | None = None,
+    close_in_time: bool = False,
     closed_objects: bool = True,
     whitespace: Literal["bounded", "none"] = "bounded",
     jump: bool | None = None,
@@ -65,6 +66,9 @@ def generate_tool_calls(
         max_rounds: most answers; with an executor the model answers again when it has the results. The calls of the
             last answer are run too.
         reasoning_budget: most tokens of reasoning in one answer; None for any number.
+        close_in_time: whether calls that were begun are brought to their end within `max_new_tokens`, with shorter
+            values than the model may have wanted. The answer still counts as cut off, and its calls are not run. Values of
+            tagged formats cannot always be closed in time.
         closed_objects, whitespace: as for `tool_calls`.
         jump: whether forced tokens are written without asking the model (`jump_generate`); by default wherever nothing
             else depends on it: greedy search and sampling with the usual settings.
@@ -80,6 +84,7 @@ def generate_tool_calls(
             of a tool.
         ValueError: the tokenizer has no template, or it does not take the conversation; an argument of `generate`
             under which there is no single, constrained answer.
+        TokenBudgetError: with `close_in_time`: no answer is known for which `max_new_tokens` are enough.
         GenerationError: the constraint was not heard.
 
     Example:
@@ -115,7 +120,17 @@ def generate_tool_calls(
             whitespace=whitespace,
         )
         compiled = compiled_of(grammar, vocabulary)
-        turn = run_turn(model, tokenizer, prompt, compiled, conversation, max_new_tokens, generation, jump=jump)
+        turn = run_turn(
+            model,
+            tokenizer,
+            prompt,
+            compiled,
+            conversation,
+            max_new_tokens,
+            generation,
+            jump=jump,
+            close_in_time=close_in_time,
+        )
         message = turn.message
         runs = run is not None and turn.finish_reason == "tool_calls"
         if runs and run is not None:

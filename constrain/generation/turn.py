@@ -81,8 +81,9 @@ def run_turn(
     options: Mapping[str, Any],
     *,
     jump: bool | None,
+    close_in_time: bool = False,
 ) -> Turn:
-    """Have the model answer.
+    """Have the model answer; the arguments are those of `generate_tool_calls`.
 
     Raises:
         GenerationError: what was generated is not what the grammar allows, so it was not heard.
@@ -91,7 +92,7 @@ def run_turn(
     assert isinstance(grammar, ToolCallGrammar)
     vocabulary = compiled.vocabulary
     ends = sorted({*compiled.end_token_ids, *compiled.stop_token_ids})
-    processor = _Measured(compiled)
+    processor = _Measured(compiled, max_new_tokens=max_new_tokens if close_in_time else None)
     settings: dict[str, Any] = {
         "pad_token_id": ends[0] if tokenizer.pad_token_id is None else tokenizer.pad_token_id,
         **options,

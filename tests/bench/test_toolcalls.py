@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def test_both_ways(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert {key: ways["free"][key] for key in expected} == expected
     assert ways["free"]["completed_calls_valid"] < ways["free"]["completed_calls"] == 3
     assert ways["constrained"]["completed_calls_valid"] == ways["constrained"]["completed_calls"] >= 2
-    assert result.data["items"][1]["free"]["problem"].startswith("wrong arguments for the tool 'get_weather'")
+    assert result.data["items"][1]["free"]["problem"].startswith("wrong_arguments")
     first = result.data["items"][0]
     assert first["free"]["text"] == first["constrained"]["text"]  # nothing interferes with what is valid
 
@@ -146,5 +147,5 @@ def test_both_ways(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cells = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
     assert cells["schema-valid"][0] == "50 % (2 of 4)"
     assert cells["right arguments too"][0] == "25 % (1 of 4)"
-    pytest.importorskip("matplotlib")
-    assert "Tool calls" in page.page([again])
+    if importlib.util.find_spec("matplotlib"):
+        assert "Tool calls" in page.page([again])

@@ -12,7 +12,14 @@ import pytest
 
 import constrain
 from constrain.errors import ToolCallParseError, ToolFormatError, UnsupportedSchemaError
-from constrain.grammars.tool_formats import FORMATS, CountedCallIds, GenerationStart, StartState, get_format
+from constrain.grammars.tool_formats import (
+    FORMATS,
+    CountedCallIds,
+    GenerationStart,
+    JsonArguments,
+    StartState,
+    get_format,
+)
 from constrain.tools import Tool, ToolCall, render_message
 from constrain.vocabulary import Vocabulary
 from tests.vocabulary.tokenizers_by_hand import byte_level
@@ -289,3 +296,28 @@ def test_masks_of_a_budget_equal_brute_force() -> None:
         alone = [i for i in range(vocabulary.size) if matcher.fork().accept_token(i)]
         assert allowed(matcher, vocabulary) == alone
         assert matcher.accept_bytes(text)
+
+
+# --- tokens left
+
+
+@pytest.mark.parametrize("name", sorted(name for name, f in FORMATS.items() if isinstance(f.arguments, JsonArguments)))
+def test_messages_with_markers_end_in_time(name: str) -> None:
+    """Random walks under a budget: complete whatever is chosen, markers that are tokens included."""
+    _, vocabulary = words(name)
+    compiled = grammar(name, tool_choice="required").compile(vocabulary)
+    for seed in range(3):
+        choose = random.Random(seed)
+        matcher = compiled.matcher()
+        needed = matcher.tokens_to_end
+        assert needed is not None
+        for left in range(needed + 10, -1, -1):
+            row = np.zeros(vocabulary.bitmask_words, dtype=np.int32)
+            matcher.fill_next_token_bitmask(row, max_tokens=left)
+            tokens = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+            if not left:
+                break
+            assert matcher.accept_token(choose.choice(tokens))
+            if matcher.is_terminated:
+                break
+        assert matcher.is_terminated or matcher.is_accepting

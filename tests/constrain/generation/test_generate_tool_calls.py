@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.errors import GenerationError, ToolFormatError
+from constrain.errors import GenerationError, TokenBudgetError, ToolFormatError
 from constrain.tools import Tool, ToolChoice, ToolChoiceError, ToolError, ToolResult
 from tests.constrain.demo_model import needs_demo_model
 from tests.constrain.generation.scripted import PLAIN, TEMPLATE, model
@@ -79,6 +79,18 @@ def test_a_complete_call_at_the_very_end_is_cut_off_without_the_end_token() -> N
     length = len(words(script)["input_ids"])
     assert ask(model(script), max_new_tokens=length).finish_reason == "length"
     assert ask(model(script), max_new_tokens=length + 1).finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize("jump", [True, False])
+def test_a_call_that_is_closed_in_time(jump: bool) -> None:
+    made = model("Well: " + call("weather", city="Oslo" * 40))
+    result = ask(made, max_new_tokens=60, close_in_time=True, executor=True, jump=jump)
+    (called,) = result.calls
+    assert called.arguments["city"].startswith("Oslo")
+    assert len(called.arguments["city"]) < 160
+    assert (result.finish_reason, result.results, len(result.turns)) == ("length", (), 1)
+    with pytest.raises(TokenBudgetError, match="raise max_new_tokens"):
+        ask(made, max_new_tokens=5, close_in_time=True, tool_choice="required")
 
 
 def test_jumping_changes_nothing_but_the_work() -> None:
