@@ -404,6 +404,48 @@ def scale(
 
 @app.command()
 @one_line_errors
+def toolcalls(
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="A folder or hub name, or 'smollm2' for the demo's model.")
+    ] = "smollm2",
+    questions: Annotated[
+        str,
+        typer.Option("--questions", "-q", metavar="varied|small", help="A hundred to five tools, or thirty to eight."),
+    ] = "varied",
+    bfcl: Annotated[
+        Path | None,
+        typer.Option(
+            "--bfcl", metavar="PATH", help="File or folder of BFCL questions in their place, with answers beside."
+        ),
+    ] = None,
+    format: Annotated[str, typer.Option("--format", help="Wire format; 'auto' tells it from the tokenizer.")] = "auto",
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of one answer.")] = 128,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="How many questions.")] = None,
+    json_to: JsonFile = None,
+    plots: Plots = None,
+    html: Html = None,
+) -> None:
+    """How many tool calls of a model are valid and right, without the constraint and with it."""
+    from constrain.bench import toolcalls as module
+    from constrain.bench.bfcl import read_cases
+
+    cases = module.only(module.built_in(questions) if bfcl is None else read_cases(bfcl), limit)
+    _check_targets(json_to, plots, html)
+    _check_drawing(plots, html)
+    with _progress("answers", len(cases) * len(module.WAYS)) as advance:
+        result = module.run(
+            cases,
+            model=model,
+            source=questions if bfcl is None else bfcl.name,
+            format=format,
+            max_new_tokens=max_new_tokens,
+            advance=advance,
+        )
+    _finish(result, json_to, plots, html)
+
+
+@app.command()
+@one_line_errors
 def report(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.json...", help="Written by the other commands.")],
     output: Annotated[

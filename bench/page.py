@@ -21,6 +21,7 @@ TITLES = {
     "startup": "Start-up",
     "generate": "Generation",
     "scale": "Scale",
+    "toolcalls": "Tool calls",
 }
 
 
@@ -53,6 +54,7 @@ def _title(result: Result) -> str:
     detail = {
         "masks": lambda: str(result.meta["options"].get("corpus", "")).replace("builtin", "built-in schemas"),
         "generate": lambda: str(result.meta["options"].get("model", "")),
+        "toolcalls": lambda: str(result.meta["options"].get("model", "")),
     }.get(result.kind, lambda: "")()
     tokenizer = result.meta.get("tokenizer")
     return ", ".join(filter(None, (TITLES[result.kind], detail, tokenizer["name"] if tokenizer else "")))

@@ -19,6 +19,7 @@ from constrain.bench.masks import VERDICTS
 from constrain.bench.results import BenchError, Result
 from constrain.bench.scale import SERIES
 from constrain.bench.startup import PHASES
+from constrain.bench.toolcalls import RATES
 
 COLOURS = {
     "constrain": "#0b6bcb",
@@ -65,6 +66,7 @@ def figures(result: Result) -> list[Figure]:
         "startup": _startup,
         "generate": _generate,
         "scale": _scale,
+        "toolcalls": _toolcalls,
     }
     return [Figure(f"{result.kind}-{name}", title, _Drawing(make)) for name, title, make in makers[result.kind](result)]
 
@@ -494,6 +496,41 @@ def _generate_bars(result: Result) -> Any:
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
     drawn.subplots_adjust(wspace=0.08)
+    _footer(drawn, result)
+    return drawn
+
+
+# --- toolcalls
+
+
+def _toolcalls(result: Result) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    if result.data["ways"]:
+        yield "rates", "Tool calls", lambda: _toolcall_bars(result)
+
+
+def _toolcall_bars(result: Result) -> Any:
+    pyplot = _pyplot()
+    ways = result.data["ways"]
+    names = sorted(ways, key=lambda n: n != "free")
+    rates = [rate for rate in RATES if any(ways[n][rate[2]] for n in names)]
+    drawn, axes = pyplot.subplots(figsize=(8.6, 1.4 + 0.62 * len(rates)))
+    height = 0.8 / len(names)
+    for k, name in enumerate(names):
+        shares = [100 * ways[name][key] / max(1, ways[name][of]) for key, _, of in rates]
+        places = [i + (k - (len(names) - 1) / 2) * height for i in range(len(rates))]
+        label = "without the constraint" if name == "free" else "with the constraint"
+        fill = colour(UNCONSTRAINED if name == "free" else "constrain")
+        axes.barh(places, shares, height=height * 0.92, color=fill, label=label, zorder=3)
+        for place, share in zip(places, shares, strict=True):
+            axes.text(share, place, f" {share:.0f} %", va="center", fontsize=9.5)
+    axes.set_yticks(range(len(rates)), [label for _, label, _ in rates])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 112)
+    axes.set_xticks(range(0, 101, 20), [f"{n} %" for n in range(0, 101, 20)])
+    axes.set_title(f"Tool calls of {result.meta['options']['model']}, {ways[names[0]]['questions']:,} questions")
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=2)
     _footer(drawn, result)
     return drawn
 

@@ -20,7 +20,7 @@ from constrain.bench.engines import ENGINES, Unavailable, cores, version
 
 FORMAT = "constrain-bench"
 VERSION = 1
-KINDS = ("masks", "batch", "apply", "mass", "startup", "generate", "scale")
+KINDS = ("masks", "batch", "apply", "mass", "startup", "generate", "scale", "toolcalls")
 
 
 class BenchError(Exception):

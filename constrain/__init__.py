@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         UnsupportedSchemaError,
         VocabularyError,
     )
+    from constrain.generation import ToolCallResult, generate_tool_calls, tool_format_of
     from constrain.jump import jump_generate
     from constrain.logits_processor import ConstrainedLogitsProcessor
     from constrain.mass import MassRecord, read_records, write_records
@@ -73,6 +74,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolCallParseError",
+    "ToolCallResult",
     "ToolChoice",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
@@ -84,6 +86,7 @@ __all__ = [
     "chat_turn",
     "errors",
     "fill_next_token_bitmasks",
+    "generate_tool_calls",
     "json_schema",
     "jump_generate",
     "read_records",
@@ -91,6 +94,7 @@ __all__ = [
     "read_tools",
     "regex",
     "tool_calls",
+    "tool_format_of",
     "warm_up",
     "write_records",
 ]
@@ -107,6 +111,9 @@ _HOMES = {
     "chat_turn": "constrain.tools",
     "read_tool_choice": "constrain.tools",
     "read_tools": "constrain.tools",
+    "ToolCallResult": "constrain.generation",
+    "generate_tool_calls": "constrain.generation",
+    "tool_format_of": "constrain.generation",
     "jump_generate": "constrain.jump",
     "CompiledGrammar": "constrain.engine",
     "Grammar": "constrain.engine",

@@ -428,7 +428,7 @@ class ConstrainedLogitsProcessor:
             else:  # a live row without room is a draft that will be rejected
                 words[row] = self._eos_words
         matchers = [matcher for row in live if (matcher := states[row].matcher) is not None]
-        if all(type(matcher) is Matcher for matcher in matchers):
+        if all(isinstance(matcher, Matcher) for matcher in matchers):
             fill_next_token_bitmasks(matchers, words, live, max_tokens=left)
         else:  # whatever has a matcher's methods
             for matcher, row in zip(matchers, live, strict=True):

@@ -108,6 +108,72 @@ def generate(
 
 
 @app.command()
+def chat(
+    tools: Annotated[
+        list[Path],
+        typer.Option(
+            "--tools",
+            "-t",
+            metavar="FILE",
+            help="Python file with functions, or JSON file: tools of any API, or an answer to MCP's tools/list.",
+        ),
+    ],
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="A folder or hub name, or 'smollm2' for the demo's model.")
+    ] = "smollm2",
+    message: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads the annotation at run time
+        typer.Option("--message", "-p", help="Say this, print the answer and end. Otherwise a line is a message."),
+    ] = None,
+    system: Annotated[str, typer.Option("--system", help="System prompt.")] = "",
+    tool_choice: Annotated[
+        str, typer.Option("--tool-choice", metavar="auto|required|none|NAME", help="Whether tools must be called.")
+    ] = "auto",
+    format: Annotated[
+        str, typer.Option("--format", help="Wire format of calls; 'auto' tells it from the tokenizer.")
+    ] = "auto",
+    parallel: Annotated[bool, typer.Option(help="Whether one answer may hold several calls.")] = True,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Run the Python functions that are called, and let the model go on.")
+    ] = False,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of one answer.")] = 512,
+    max_rounds: Annotated[int, typer.Option(min=1, help="Most answers to one message, with --execute.")] = 8,
+    reasoning_budget: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--reasoning-budget", min=0, help="Most tokens of reasoning in one answer."),
+    ] = None,
+    temperature: Annotated[float, typer.Option(min=0.0, help="0 takes the likeliest token at every step.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
+    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1, …")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for each answer.")] = False,
+) -> None:
+    """Talk to a model that may call tools, every call valid. Exit status 1 when the last answer was cut off."""
+    from constrain.cli.chat import run
+
+    options = {
+        "tool_choice": tool_choice,
+        "format": format,
+        "parallel": parallel,
+        "max_new_tokens": max_new_tokens,
+        "max_rounds": max_rounds,
+        "reasoning_budget": reasoning_budget,
+    }
+    status = run(
+        model,
+        tools,
+        message,
+        execute=execute,
+        as_json=as_json,
+        system=system,
+        device=device,
+        temperature=temperature,
+        seed=seed,
+        options=options,
+    )
+    raise typer.Exit(status)
+
+
+@app.command()
 def check(
     schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA.json...", help="Files with JSON Schemas.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line instead of text.")] = False,

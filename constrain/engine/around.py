@@ -48,6 +48,7 @@ class Calling(Protocol):
     def after_member(self, owner: Any, position: int) -> int: ...
     def after_word(self, state: int, word: bytes) -> int: ...
     def rest_of_word(self, state: int, word: bytes) -> float: ...
+    def way_out(self, state: int) -> int | None: ...
     def rest_after(self, owner: Any) -> float: ...
     def shortest(self, state: int) -> int: ...
 
@@ -80,6 +81,7 @@ class Around:
         self._calls: list[Any] = [None]  # number of a call, from 1 on -> state of the language, or owner of typed ones
         self._automaton: Automaton | None = None
         self._open: dict[int, bool] = {}
+        self._ways_out: dict[int, int] = {}
 
     @property
     def _calling(self) -> Calling:
@@ -167,6 +169,24 @@ class Around:
             after = self._calling.after_value(state, [i == j for j in range(count)])
             out.append(float(self._calling.shortest(after)) if after else math.inf)
         return out
+
+    # ---- reasoning ---------------------------------------------------------------------------------------------------
+
+    def closing(self, position: int) -> int:
+        """The position from which a block of reasoning can only be ended, in place of one within it.
+
+        The same position within a character; NOWHERE where no reasoning is open.
+        """
+        found = self._ways_out.get(position)
+        if found is None:
+            found = NOWHERE
+            if position < TRACKED and (record := self._record(position))[1] == RAW and record[2]:
+                state = self._state_of(record[2])
+                way_out = self._calling.way_out(state)
+                if way_out is not None:
+                    found = position if way_out == state else self._raw(way_out)
+            self._ways_out[position] = found
+        return found
 
     # ---- typing ------------------------------------------------------------------------------------------------------
 

@@ -91,7 +91,8 @@ def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list
         ids = tokens.tolist()
         plain, positions, addresses, rest = [], [], [], []
         for i, m in enumerate(matchers):
-            if m._terminated or ids[i] in m._eos or ids[i] in m._stops or not 0 <= ids[i] < m._size:
+            alone = m._terminated or m.steps_alone or not 0 <= ids[i] < m._size
+            if alone or ids[i] in m._eos or ids[i] in m._stops:
                 rest.append(i)
                 continue
             automaton = m._automaton

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.distance import Measure, name_slack, next_name_bytes
+from constrain.engine.markers import MARKER
 from constrain.kernels import memory as m
 from constrain.kernels.batch import TRACKED
 from constrain.kernels.ends import GROUP_WIDTH, NAME_BITS, TOO_MANY, token_ends
@@ -111,7 +112,11 @@ class Budget:
                 if self._a.accept_byte(position, byte) == target:
                     return target << 8 | byte
         here = self.distance(position)
-        candidates = self._single
+        only = self._a.only_byte(position)
+        if only <= MARKER:  # within a marker, which is one token, bytes need not be tokens
+            to = self._a.accept_byte(position, only)
+            return to << 8 | only
+        candidates = [*self._single, MARKER]
         if position < TRACKED and (hints := next_name_bytes(self._a, position)):
             candidates = [b for b in hints if b in candidates] + candidates
         for byte in candidates:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from constrain.engine.automaton import Automaton
 from constrain.engine.automaton_lock import AutomatonLock
+from constrain.engine.markers import NO_MARKERS, Markers
 from constrain.engine.terminals import Terminals
 from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
@@ -78,6 +79,7 @@ class CompiledGrammar:
         vocabulary: the vocabulary.
         end_token_ids: the ids that end a sequence where its text is complete.
         stop_token_ids: the ids of tokens that are part of the text and complete it.
+        markers: the tokens that stand for themselves, beside those of text.
         cache_bytes: bound on the memory of what was computed so far. It is checked between steps, so one step may
             exceed it for a moment.
     """
@@ -88,6 +90,7 @@ class CompiledGrammar:
         self.cache_bytes = cache_bytes
         self.end_token_ids: tuple[int, ...] = vocabulary.eos_token_ids
         self.stop_token_ids: frozenset[int] = frozenset()
+        self.markers: Markers = NO_MARKERS
         self._lock = AutomatonLock()
         self._terminals = terminals_of(self._tables_of(vocabulary))
         _check_completeness(grammar, vocabulary, self._terminals)

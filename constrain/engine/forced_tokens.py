@@ -22,6 +22,9 @@ sense. Where the escapes that may come all spell the one character that may come
 its spelling; such a character counts as forced, and is written plainly, unless escapes are to count. In the same way
 an escape is no continuation to be tried where every character that may come can be written plainly.
 
+A marker that is one token ends a text as tokenizers see it: they cut what lies between such tokens by itself. So bytes
+before a marker that must come are cut for good, and the marker is forced too where it is the only one.
+
 The trade-off: some tens of encodings of a short text, a millisecond or so, for each run of forced bytes. They are
 remembered per state of the grammar and last bytes of the text.
 """
@@ -32,6 +35,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from constrain.engine.markers import MARKER, NO_MARKERS, Markers
 from constrain.grammars.errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -109,11 +113,20 @@ _characters: weakref.WeakKeyDictionary[Automaton, dict[int, bytes]] = weakref.We
 
 
 def forced_tokens(
-    automaton: Automaton, vocabulary: Vocabulary, position: int, text: bytes, *, plain: bool, limit: int
+    automaton: Automaton,
+    vocabulary: Vocabulary,
+    position: int,
+    text: bytes,
+    markers: Markers = NO_MARKERS,
+    *,
+    plain: bool,
+    limit: int,
+    ends: tuple[int, ...],
 ) -> list[int]:
     """The forced tokens after `text`, whose end is at `position`. The caller holds the automaton's lock.
 
-    With `plain`, a character that may also be written as an escape is forced none the less.
+    With `plain`, a character that may also be written as an escape is forced none the less. `ends` are the ids that end
+    a sequence.
 
     Raises VocabularyError where the vocabulary does not know how its tokenizer encodes.
     """
@@ -123,32 +136,68 @@ def forced_tokens(
             "forced tokens need the tokenizer: use Vocabulary.from_tokenizer(...), or from_tokens(..., encode=...); a "
             "vocabulary that was pickled has lost it",
         )
+    out: list[int] = []
+    while True:
+        tokens, at, whole = _forced_text(automaton, vocabulary, position, text, markers, plain=plain, limit=limit)
+        out += tokens
+        if not whole:
+            return out
+        if automaton.only_byte(at) != MARKER:
+            return [*out, ends[0]] if len(ends) == 1 and _only_the_end(automaton, at) else out
+        token, position = _marker(automaton, at, markers)
+        if token < 0:
+            return out
+        out.append(token)
+        text = markers.context(token)
+        if token in markers.stops and automaton.may_end(position):
+            return out
+
+
+def _forced_text(
+    automaton: Automaton,
+    vocabulary: Vocabulary,
+    position: int,
+    text: bytes,
+    markers: Markers,
+    *,
+    plain: bool,
+    limit: int,
+) -> tuple[list[int], int, bool]:
+    """The forced tokens up to the next marker, where the forced bytes end, and whether the tokens are all of them."""
     forced = bytearray()
     at = position
     while len(forced) < limit:
         byte = automaton.only_byte(at)
-        found = bytes([byte]) if byte <= 255 else _only_character(automaton, at) if plain else b""
+        found = bytes([byte]) if byte < MARKER else _only_character(automaton, at) if plain and byte > MARKER else b""
         if not found:
             break
         forced += found
         at = _run(automaton, at, found)
-    tokens: list[int] = []
-    if forced:
-        tokens = _Search(
-            automaton, vocabulary, at, text, bytes(forced), plain and not _needs_escape(automaton, at)
-        ).run()
-    elif len(vocabulary.eos_token_ids) == 1 and _only_the_end(automaton, at):
-        return [vocabulary.eos_token_ids[0]]
+    if not forced:
+        return [], at, True
+    search = _Search(
+        automaton, vocabulary, at, text, bytes(forced), plain and not _needs_escape(automaton, at), markers
+    )
+    tokens = search.run_to_marker() if automaton.only_byte(at) == MARKER else search.run()
     taken = position
     for count, token in enumerate(tokens):
         taken = automaton.accept_token(taken, token)
         if taken < 0:
-            return tokens[:count]
-    if forced and taken == at and len(vocabulary.eos_token_ids) == 1 and _only_the_end(automaton, at):
-        written = b"".join(vocabulary.token_bytes[token] or b"" for token in tokens)
-        if written == forced:
-            return [*tokens, vocabulary.eos_token_ids[0]]
-    return tokens
+            return tokens[:count], at, False
+    written = b"".join(vocabulary.token_bytes[token] or b"" for token in tokens)
+    return tokens, at, taken == at and written == forced
+
+
+def _marker(automaton: Automaton, position: int, markers: Markers) -> tuple[int, int]:
+    """The token of the only marker that may come, and the position after it; negative where there are several."""
+    spelled = bytearray()
+    while len(spelled) < 2 or spelled[-1] != MARKER:
+        byte = automaton.only_byte(position)
+        if byte > MARKER:
+            return -1, -1
+        spelled.append(byte)
+        position = automaton.accept_byte(position, byte)
+    return markers.tokens.get(bytes(spelled), -1), position
 
 
 def _run(automaton: Automaton, position: int, data: bytes) -> int:
@@ -217,11 +266,18 @@ class _Search:
     """One run of forced bytes."""
 
     def __init__(
-        self, automaton: Automaton, vocabulary: Vocabulary, at: int, text: bytes, forced: bytes, unescaped: bool
+        self,
+        automaton: Automaton,
+        vocabulary: Vocabulary,
+        at: int,
+        text: bytes,
+        forced: bytes,
+        unescaped: bool,
+        markers: Markers,
     ) -> None:
         assert vocabulary.encode is not None
         self._automaton, self._at = automaton, at
-        self._bytes_of, self._encode = vocabulary.token_bytes, vocabulary.encode
+        self._bytes_of, self._encode = markers.spelled(vocabulary), vocabulary.encode
         self._longest = vocabulary.longest
         tree = _trees.get(vocabulary)
         if tree is None:
@@ -249,6 +305,12 @@ class _Search:
                 memo.clear()
             memo[key] = found
         return found.copy()
+
+    def run_to_marker(self) -> list[int]:
+        """As `run`, where a marker must follow: nothing that does can move a cut."""
+        data = self._whole + self._forced
+        cuts = self._cuts(self._whole, data)
+        return [cut.token for cut in cuts] if cuts and cuts[-1].end == len(data) else []
 
     def _complete(self, text: bytes) -> bytes:
         """The text and the forced bytes, less the beginning of a character at the end."""
@@ -356,7 +418,7 @@ class _Search:
         """The end, and one, two and three characters of every kind."""
         automaton = self._automaton
         begun = _begun(self._text + self._forced)
-        if automaton.may_end(self._at) and not begun:
+        if not begun and (automaton.may_end(self._at) or automaton.accept_byte(self._at, MARKER) >= 0):
             yield b""
         if begun:  # within a character: its possible ends, few of them
             for byte in range(0x80, 0xC0):
@@ -403,6 +465,8 @@ class _Search:
         while waiting:
             node, position, suffix = waiting.pop()
             for byte, child in self._tree.children(node).items():
+                if byte == MARKER:  # in no text
+                    continue
                 visited += 1
                 if visited > _NODES:
                     yield None

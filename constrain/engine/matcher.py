@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constrain.engine.forced_tokens import WHOLE_TEXT, forced_tokens
+from constrain.engine.markers import MARKER
 from constrain.kernels.mask import REFUSED
 from constrain.kernels.sequence import entry_points
 from constrain.kernels.step import OK
@@ -32,6 +33,9 @@ class Matcher:
 
     A new matcher stands before the first token. Names and layouts are those that serving engines use.
     """
+
+    steps_alone = False
+    """Whether a step is more than a step of the automaton, so that batches are not stepped as a whole."""
 
     __slots__ = (
         "_accepted",
@@ -148,7 +152,7 @@ class Matcher:
 
     def fork(self) -> Matcher:
         """An independent matcher in the same state."""
-        other = Matcher.__new__(Matcher)
+        other = type(self).__new__(type(self))
         other._compiled, other._lock, other._automaton = self._compiled, self._lock, self._automaton
         other._address, other._checked = self._address, None
         other._follow, other._write, other._fill = self._follow, self._write, self._fill
@@ -166,19 +170,24 @@ class Matcher:
         if self._automaton is not self._compiled._automaton:
             self._automaton = automaton = self._compiled._automaton
             self._address = automaton.address
-            position = automaton.start
+            position = self._settled(automaton.start, 0)
             self._positions = [position]
-            for step in self._accepted:
+            for count, step in enumerate(self._accepted, 1):
                 if isinstance(step, bytes):
                     position = self._run(position, step)
                 elif step in self._eos:
                     position = _ENDED
                 else:
                     position = automaton.accept_token(position, step)
+                position = self._settled(position, count)
                 self._positions.append(position)
             if self._terminated:
                 self._positions[-1] = _ENDED
         return self._positions[-1]
+
+    def _settled(self, position: int, count: int) -> int:  # noqa: ARG002
+        """The position in place of the one after the first `count` steps, for matchers that know more than it."""
+        return position
 
     # ---- looking -----------------------------------------------------------------------------------------------------
 
@@ -271,7 +280,10 @@ class Matcher:
         return len(self._accepted)
 
     def forced_bytes(self) -> bytes:
-        """The bytes that must come next, one after the other, as far as there is no choice (at most 4,096)."""
+        """The bytes that must come next, one after the other, as far as there is no choice (at most 4,096).
+
+        They end before a marker that is one token: it has an id, and no bytes of its own.
+        """
         out = bytearray()
         if self._terminated:
             return b""
@@ -279,7 +291,7 @@ class Matcher:
             position = self._position()
             while len(out) < _FORCED_LIMIT:
                 byte = self._automaton.only_byte(position)
-                if byte > 255:
+                if byte >= MARKER:
                     break
                 out.append(byte)
                 position = self._automaton.accept_byte(position, byte)
@@ -289,8 +301,9 @@ class Matcher:
         """The ids of the tokens that must come next, cut as the tokenizer cuts them; [] where there is a choice.
 
         They spell the bytes that must come next, less the last ones where their cut depends on what the model writes
-        after them. Accepting them takes no value away. At the end of the text an end-of-sequence id is forced where it
-        is the only one.
+        after them. Accepting them takes no value away. A marker that is one token is forced as that token, and text
+        before it is cut as if it ended there, as tokenizers do. At the end of the text an end-of-sequence id is forced
+        where it is the only one.
 
         Args:
             escapes: whether a character of a JSON string and its escapes (`e` and `\\u0065`) are a choice. In names
@@ -314,24 +327,37 @@ class Matcher:
         with self._lock:
             if self._terminated:
                 return []
-            position = self._position()
-            text, size = [], 0
-            for step in reversed(self._accepted):
-                part = step if isinstance(step, bytes) else vocabulary.token_bytes[step] or b""
-                text.append(part)
-                size += len(part)
-                if size > WHOLE_TEXT:
-                    break
             found = forced_tokens(
                 self._automaton,
                 vocabulary,
-                position,
-                b"".join(reversed(text)),
+                self._position(),
+                self._recent_text(),
+                self._compiled.markers,
                 plain=not escapes and self._compiled.grammar._pattern is None,
                 limit=_FORCED_LIMIT,
+                ends=self._eos,
             )
             self._compiled._trim()
             return found
+
+    def _recent_text(self) -> bytes:
+        """The end of the text so far, from its last marker if that is a token."""
+        bytes_of, markers = self._compiled.vocabulary.token_bytes, self._compiled.markers
+        text: list[bytes] = []
+        size = 0
+        for step in reversed(self._accepted):
+            if isinstance(step, bytes):
+                part = step[step.rfind(bytes([MARKER])) + 1 :]
+                marked = len(part) < len(step)
+            elif marked := step in markers.texts:
+                part = markers.context(step)
+            else:
+                part = bytes_of[step] or b""
+            text.append(part)
+            size += len(part)
+            if marked or size > WHOLE_TEXT:
+                break
+        return b"".join(reversed(text))
 
     @property
     def min_tokens_to_end(self) -> int:

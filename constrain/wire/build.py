@@ -74,7 +74,9 @@ def build(message: Message, values: Values, *, reasoning: str) -> Wire:
         values: what is known of the tools' arguments.
         reasoning: whether the reasoning has "ended" before the message begins, is "open", or "may begin".
     """
-    return Wire(_Builder(message, values).start(reasoning), Progress())
+    builder = _Builder(message, values)
+    start = builder.start(reasoning)
+    return Wire(start, Progress(), builder.reasoning, builder.end_of_reasoning)
 
 
 class _Builder:
@@ -88,6 +90,8 @@ class _Builder:
         self._most = most if message.names else 0
         self._counts = any(isinstance(p, CallId) and p.count for parts in f.call_parts for p in parts)
         self._calls = self._run_of_calls()
+        self.reasoning: Node | None = None
+        self.end_of_reasoning: Node | None = None
 
     # ---- texts -------------------------------------------------------------------------------------------------------
 
@@ -232,6 +236,9 @@ class _Builder:
         rest = OneOf(lambda progress: [*(thought if block.many else ()), (answer, progress)], loops=True)
         after = self._text(block.after, rest) if exact else Whitespace(rest)
         inside = FreeText(self._banned, self._text(block.close, after))
+        self.reasoning = inside
+        last = self._text(block.after, answer) if exact else Whitespace(answer)
+        self.end_of_reasoning = self._text(block.close, last)
         opened = Whitespace(self._text(block.open, inside))
         thought.append((opened, Progress()))
         return inside if reasoning == "open" else _any_of(answer, opened)

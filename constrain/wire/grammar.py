@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -13,8 +13,10 @@ from constrain.engine.around import Around
 from constrain.engine.automaton import Automaton
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.grammar import DEFAULT_CACHE_BYTES, Grammar, Narrowing, json_schema
+from constrain.engine.markers import Markers
+from constrain.engine.matcher import Matcher
 from constrain.engine.text_style import TextStyle
-from constrain.grammars.errors import ConstrainError
+from constrain.grammars.errors import ConstrainError, ToolFormatError
 from constrain.grammars.json_schema.deferred import frozen, thawed
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
@@ -22,22 +24,34 @@ from constrain.grammars.json_schema.normal import NormalForm, Variable
 from constrain.grammars.tool_formats import (
     BareArguments,
     Format,
+    GenerationStart,
     JsonArguments,
     PythonArguments,
+    StartState,
     TaggedArguments,
     get_format,
 )
-from constrain.tools import Tool, ToolChoice, close_objects, read_tool_choice, read_tools
+from constrain.tools import (
+    ArgumentChecker,
+    ParsedMessage,
+    Tool,
+    ToolChoice,
+    close_objects,
+    parse_message,
+    read_tool_choice,
+    read_tools,
+)
 from constrain.tools.problems import ToolError
 from constrain.tools.tool_names import check_unique
 from constrain.vocabulary import Vocabulary
+from constrain.wire.beginning import Reasoning, spelled, start_of, way_in
+from constrain.wire.budget import BudgetedMatcher
 from constrain.wire.build import Message, build
 from constrain.wire.marks import forbidden_texts, marks_of
 from constrain.wire.nodes import Values
 from constrain.wire.restricted import check_names, has_plain_names, restricted
-from constrain.wire.symbols import token_of, with_symbols
+from constrain.wire.symbols import symbol, token_of, with_symbols
 
-Reasoning = Literal["may begin", "open", "ended"]
 _KEPT_TOOLS = 256
 
 
@@ -48,6 +62,8 @@ class ToolCallGrammar(Grammar):
         format: the wire format.
         tools: the tools that may be called.
         least, most: the least and the most calls; None for any number.
+        start: where in its message the model begins.
+        reasoning_budget: the most tokens of reasoning; None for any number.
     """
 
     def __init__(
@@ -57,13 +73,15 @@ class ToolCallGrammar(Grammar):
         least: int,
         most: int | None,
         *,
-        reasoning: Reasoning,
+        start: GenerationStart,
         counted: int,
         closed_objects: bool,
         whitespace: bool,
+        reasoning_budget: int | None = None,
     ) -> None:
         self.format, self.tools, self.least, self.most = format, tuple(tools), least, most
-        self._reasoning, self._counted, self._closed = reasoning, counted, closed_objects
+        self.start, self.reasoning_budget = start, reasoning_budget
+        self._counted, self._closed = counted, closed_objects
         self._whitespace, self._pattern = whitespace, None
         self._style = TextStyle("bounded" if whitespace else "none")
         self._check()
@@ -81,7 +99,8 @@ class ToolCallGrammar(Grammar):
     def fingerprint(self) -> str:
         """Hexadecimal digest of all that decides which messages are accepted."""
         content = json.dumps(
-            [repr(self.format), self.least, self.most, self._reasoning, self._counted, self._closed, self._whitespace,
+            [repr(self.format), self.least, self.most, repr(self.start), self.reasoning_budget, self._counted,
+             self._closed, self._whitespace,
              [[t.name, t.argument_schema] for t in self.tools]],
             default=str,
         )  # fmt: skip
@@ -145,6 +164,44 @@ class ToolCallGrammar(Grammar):
             for n in self.arguments(i).narrowings
         )
 
+    def parse(
+        self,
+        message: str | Iterable[int],
+        vocabulary: Vocabulary | None = None,
+        *,
+        messages: Sequence[Mapping[str, Any]] = (),
+        end_texts: Sequence[str] = (),
+        errors: Literal["raise", "collect"] = "raise",
+    ) -> ParsedMessage:
+        """What a message says: its text, its reasoning, and its calls, each with an id.
+
+        Args:
+            message: what the model wrote after the prompt: text with its special tokens, or token ids.
+            vocabulary: needed for token ids.
+            messages: the conversation: no id is given or taken twice, and counted ids go on from it.
+            end_texts: texts of further tokens that end a message, for text that still has them, such as "</s>".
+            errors: "raise" raises the first problem; "collect" leaves all of them in `problems`.
+
+        Raises:
+            ToolCallParseError: the message is truncated or malformed, or a call is wrong. No complete message under
+                this grammar is.
+        """
+        return parse_message(
+            message if isinstance(message, str) else list(message),
+            self.format,
+            self._checker,
+            ToolChoice("required" if self.least else "auto", None, True if self.most is None else max(self.most, 1)),
+            vocabulary=vocabulary,
+            start=self.start,
+            messages=messages,
+            end_texts=end_texts,
+            errors=errors,
+        )
+
+    @cached_property
+    def _checker(self) -> ArgumentChecker:
+        return ArgumentChecker(self.tools, closed_objects=self._closed)
+
     def compile(self, vocabulary: Vocabulary, *, cache_bytes: int = DEFAULT_CACHE_BYTES) -> CompiledToolCalls:
         """Bind the grammar to a vocabulary; which markers are tokens, and which ids end a turn, is up to it."""
         return CompiledToolCalls(self, vocabulary, cache_bytes=cache_bytes)
@@ -156,8 +213,8 @@ class ToolCallGrammar(Grammar):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (
-            self.format, self.tools, self.least, self.most, self._reasoning, self._counted, self._closed,
-            self._whitespace,
+            self.format, self.tools, self.least, self.most, self.start, self._counted, self._closed,
+            self._whitespace, self.reasoning_budget,
         )  # fmt: skip
 
 
@@ -166,13 +223,22 @@ def _restore(
     tools: tuple[Tool, ...],
     least: int,
     most: int | None,
-    reasoning: Reasoning,
+    start: GenerationStart,
     counted: int,
     closed: bool,
     whitespace: bool,
+    budget: int | None,
 ) -> ToolCallGrammar:
     return ToolCallGrammar(
-        format, tools, least, most, reasoning=reasoning, counted=counted, closed_objects=closed, whitespace=whitespace
+        format,
+        tools,
+        least,
+        most,
+        start=start,
+        counted=counted,
+        closed_objects=closed,
+        whitespace=whitespace,
+        reasoning_budget=budget,
     )
 
 
@@ -212,6 +278,12 @@ class CompiledToolCalls(CompiledGrammar):
         self.end_token_ids = self._derived.eos_token_ids
         ids = (token_of(vocabulary, stop) for stop in stops)
         self.stop_token_ids = frozenset(i for i in ids if i is not None)
+        tokens = {symbol(text): token for text in self._symbols if (token := token_of(vocabulary, text)) is not None}
+        self.markers = Markers(vocabulary, tokens, self.stop_token_ids)
+
+    def matcher(self) -> Matcher:
+        budget = self.grammar.reasoning_budget
+        return Matcher(self) if budget is None else BudgetedMatcher(self, budget)
 
     def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:  # noqa: ARG002
         return self._derived
@@ -224,7 +296,8 @@ class CompiledToolCalls(CompiledGrammar):
         ids = self.vocabulary.eos_token_ids
         ends = [text for text in sorted(self._symbols) if token_of(self.vocabulary, text) in ids]
         message = Message(grammar.format, names, grammar.least, grammar.most, grammar._counted, self._symbols, ends)
-        wire = build(message, values, reasoning=grammar._reasoning)
+        reasoning, prefix = way_in(grammar.format, grammar.start)
+        wire = build(message, values, reasoning=reasoning)
         dialect = grammar.format.arguments
         values.around = Around(
             wire,
@@ -233,7 +306,7 @@ class CompiledToolCalls(CompiledGrammar):
             members=isinstance(dialect, TaggedArguments | PythonArguments),
             stretch=_stretch(grammar.format),
         )
-        return Automaton(
+        automaton = Automaton(
             self._terminals,
             forms,
             values.inhabitation,
@@ -242,6 +315,20 @@ class CompiledToolCalls(CompiledGrammar):
             style=grammar._style,
             row_bytes=self.cache_bytes // 4,
         )
+        self._lead_in(automaton, prefix)
+        return automaton
+
+    def _lead_in(self, automaton: Automaton, prefix: str) -> None:
+        """Lead an automaton over what the prompt holds of the message, to begin there."""
+        for byte in spelled(prefix, self._symbols):
+            automaton.start = automaton.accept_byte(automaton.start, byte)
+            if automaton.start < 0:
+                raise ToolFormatError(
+                    self.grammar.format.name,
+                    "start",
+                    f"the prompt ends within a message, after {prefix!r}, that cannot go on as the tools and the "
+                    "choice demand; render the prompt without that beginning, or choose otherwise",
+                )
 
 
 class _Arguments(Values):
@@ -289,6 +376,8 @@ def tool_calls(
     tool_choice: Any = "auto",
     parallel: bool | int = True,
     reasoning: Reasoning = "may begin",
+    start: GenerationStart | StartState | None = None,
+    reasoning_budget: int | None = None,
     counted: int = 0,
     closed_objects: bool = True,
     whitespace: Literal["bounded", "none"] = "bounded",
@@ -303,6 +392,10 @@ def tool_calls(
         parallel: whether the message may hold several calls; a number is the most it may hold.
         reasoning: where the prompt ends: before a block of reasoning that "may begin", within an "open" one, or where
             it has "ended".
+        start: the same, and what the prompt holds of the message besides, as `start_state` reads it off a prompt; in
+            place of `reasoning`.
+        reasoning_budget: the most tokens of reasoning. After them the block is ended, once a character that was begun
+            is complete, and no other begins.
         counted: calls of the conversation so far; formats whose ids count go on from there.
         closed_objects: read an absent `additionalProperties` as false, as most schemas of tools mean it.
         whitespace: as for `json_schema`, within arguments.
@@ -314,18 +407,22 @@ def tool_calls(
         InvalidSchemaError, UnsupportedSchemaError, UnsatisfiableSchemaError, ResourceLimitError: about the parameters
             of a tool, which the pointer names before its "#".
     """
+    if reasoning_budget is not None and (isinstance(reasoning_budget, bool) or reasoning_budget < 0):
+        raise ValueError(f"reasoning_budget is a number of tokens, or None for any; not {reasoning_budget!r}")
+    wire_format = get_format(format)
     read = read_tools(tools)
     choice = (
         tool_choice if isinstance(tool_choice, ToolChoice) else read_tool_choice(tool_choice, read, parallel=parallel)
     )
     resolved = choice.resolve(read)
     return ToolCallGrammar(
-        get_format(format),
+        wire_format,
         resolved.tools,
         resolved.least,
         resolved.most,
-        reasoning=reasoning,
+        start=start_of(wire_format, reasoning, start),
         counted=counted,
         closed_objects=closed_objects,
         whitespace=whitespace == "bounded",
+        reasoning_budget=reasoning_budget,
     )

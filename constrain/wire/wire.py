@@ -25,7 +25,9 @@ class Wire(Language):
 
     around_values = True
 
-    def __init__(self, start: Node, progress: Progress) -> None:
+    def __init__(self, start: Node, progress: Progress, reasoning: Node | None = None, end: Node | None = None) -> None:
+        """`reasoning` is the node of the text of reasoning, and `end` leads out of it, into no other."""
+        self._reasoning, self._end = reasoning, end
         self._numbers: dict[frozenset[Item], int] = {frozenset(): 0}
         self._states: list[Items] = [()]
         self._rows: dict[int, NDArray[np.int32]] = {}
@@ -85,6 +87,16 @@ class Wire(Language):
     def is_stopped(self, state: int) -> bool:
         """Whether a token that ends the message has been read."""
         return any(isinstance(i.node, End) and i.node.stopped for i in self._states[state])
+
+    def way_out(self, state: int) -> int | None:
+        """The state that leads out of reasoning in place of one within it, or the same one within a character.
+
+        None where no reasoning is open.
+        """
+        items = self._states[state]
+        if self._end is None or not any(i.node is self._reasoning for i in items):
+            return None
+        return state if len(items) == 1 else self.number(self._end.enter(Progress()))
 
     def role(self, state: int) -> Role:
         for item in self._states[state]:

@@ -1,0 +1,151 @@
+"""One answer of a model under a grammar of tool calls, through Hugging Face `generate`."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from constrain.engine import CompiledGrammar
+from constrain.errors import GenerationError
+from constrain.generation.prompts import Prompt
+from constrain.generation.result import FinishReason, GenerationStatistics, Turn
+from constrain.jump import jump_generate
+from constrain.logits_processor import ConstrainedLogitsProcessor
+from constrain.wire.grammar import ToolCallGrammar
+
+REFUSED = {
+    "custom_generate": "it is chosen by jump=",
+    "input_ids": "the prompt is made from the messages",
+    "inputs": "the prompt is made from the messages",
+    "num_return_sequences": "there is one answer to go on with",
+    "return_dict_in_generate": "the result has what was generated",
+}
+_JUMPS_WITH = frozenset(
+    (
+        *("do_sample", "min_p", "temperature", "top_k", "top_p", "typical_p", "repetition_penalty"),
+        *("max_new_tokens", "max_time", "stopping_criteria", "eos_token_id", "pad_token_id"),
+        *("generation_config", "logits_processor", "past_key_values", "cache", "streamer", "use_cache"),
+    )
+)
+
+
+class _Measured(ConstrainedLogitsProcessor):
+    """Notes how many masks were made, and the time that took."""
+
+    masks = 0
+    seconds = 0.0
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        begin = time.perf_counter()
+        out = super().__call__(input_ids, scores)
+        self._note(begin)
+        return out
+
+    def mask_row(self, output: bytes, row: int, rows: int, scores: torch.Tensor) -> torch.Tensor:
+        begin = time.perf_counter()
+        out = super().mask_row(output, row, rows, scores)
+        self._note(begin)
+        return out
+
+    def _note(self, begin: float) -> None:
+        self.masks += 1
+        self.seconds += time.perf_counter() - begin
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse arguments of `generate` under which a turn is no turn, or not constrained.
+
+    Raises:
+        ValueError: it names the argument.
+    """
+    for name, reason in REFUSED.items():
+        if options.get(name) is not None:
+            raise ValueError(f"generate_tool_calls takes no {name}: {reason}")
+    if options.get("cache_implementation") == "paged":
+        raise ValueError('cache_implementation="paged" ignores logits processors, so it cannot be constrained')
+    if any(isinstance(p, ConstrainedLogitsProcessor) for p in options.get("logits_processor") or ()):
+        raise ValueError("there is a constraint among logits_processor already; the tools make their own")
+
+
+def run_turn(
+    model: Any,
+    tokenizer: Any,
+    prompt: Prompt,
+    compiled: CompiledGrammar,
+    messages: Sequence[Mapping[str, Any]],
+    max_new_tokens: int,
+    options: Mapping[str, Any],
+    *,
+    jump: bool | None,
+    close_in_time: bool = False,
+) -> Turn:
+    """Have the model answer; the arguments are those of `generate_tool_calls`.
+
+    Raises:
+        GenerationError: what was generated is not what the grammar allows, so it was not heard.
+    """
+    grammar = compiled.grammar
+    assert isinstance(grammar, ToolCallGrammar)
+    vocabulary = compiled.vocabulary
+    ends = sorted({*compiled.end_token_ids, *compiled.stop_token_ids})
+    processor = _Measured(compiled, max_new_tokens=max_new_tokens if close_in_time else None)
+    settings: dict[str, Any] = {
+        "pad_token_id": ends[0] if tokenizer.pad_token_id is None else tokenizer.pad_token_id,
+        **options,
+        "max_new_tokens": max_new_tokens,
+        "eos_token_id": ends,
+        "logits_processor": [*(options.get("logits_processor") or ()), processor],
+    }
+    if "stop_strings" in settings:
+        settings.setdefault("tokenizer", tokenizer)
+    jumps = may_jump(model, compiled, settings) if jump is None else jump
+    if jumps:
+        settings["custom_generate"] = jump_generate
+    inputs = {key: value.to(model.device) for key, value in prompt.inputs.items()}
+    length = inputs["input_ids"].shape[1]
+    begin = time.perf_counter()
+    with torch.no_grad():
+        output = model.generate(**inputs, **settings)
+    seconds = time.perf_counter() - begin
+    processor.completed(output)  # raises where the constraint was never heard
+    tokens, ended = _own(output[0, length:].tolist(), ends)
+    matcher = compiled.matcher()
+    for number, token in enumerate(tokens):
+        if not matcher.accept_token(token):
+            raise GenerationError(f"token {number} of the answer, {token}, is not one that the grammar allows")
+    message = grammar.parse(tokens, vocabulary, messages=messages, errors="collect")
+    reason: FinishReason = "tool_calls" if message.calls else "stop"
+    if not ended and (len(tokens) >= max_new_tokens or message.problems):
+        reason = "length"
+    statistics = GenerationStatistics(
+        length, len(tokens), len(tokens) - processor.masks if jumps else 0, processor.masks, seconds, processor.seconds
+    )
+    return Turn(message, reason, tokenizer.decode(tokens, skip_special_tokens=False), prompt.text, statistics)
+
+
+def _own(tokens: list[int], ends: Sequence[int]) -> tuple[list[int], bool]:
+    """The tokens up to the one that ends the answer, and whether one does; padding follows it."""
+    for number, token in enumerate(tokens):
+        if token in ends:
+            return tokens[: number + 1], True
+    return tokens, False
+
+
+def may_jump(model: Any, compiled: CompiledGrammar, settings: Mapping[str, Any]) -> bool:
+    """Whether forced tokens can be written without asking the model, and nothing else changes."""
+    from transformers.generation import GenerationMode
+
+    if compiled.vocabulary.encode is None or not set(settings) <= _JUMPS_WITH or not hasattr(model, "_prefill"):
+        return False
+    if model.config.is_encoder_decoder or getattr(model, "_is_stateful", False):
+        return False
+    config = copy.deepcopy(settings.get("generation_config") or model.generation_config)
+    config.update(**{key: settings[key] for key in ("do_sample",) if key in settings})
+    if config.get_generation_mode() not in (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE):
+        return False
+    quiet = ("output_scores", "output_logits", "output_attentions", "output_hidden_states", "return_dict_in_generate")
+    return not (getattr(config, "guidance_scale", None) or any(getattr(config, name, None) for name in quiet))
