@@ -13,6 +13,7 @@ import ctypes
 import mmap
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 
 import numpy as np
@@ -54,10 +55,14 @@ class RowMemory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._free: list[RowPiece] = []
+        self._back: deque[RowPiece] = deque()  # pieces given back since the last was taken
 
     def take(self, words: int, row_words: int) -> RowPiece:
         """A piece of `words` words for rows of `row_words` each."""
         with self._lock:
+            while self._back:
+                self._free.append(self._back.popleft())
+            del self._free[:-_KEPT]
             found = None
             for i in reversed(range(len(self._free))):
                 if self._free[i].data.size == words:
@@ -70,10 +75,12 @@ class RowMemory:
             return found
 
     def give_back(self, piece: RowPiece) -> None:
-        """Take back a piece that nothing refers to any more."""
-        with self._lock:
-            self._free.append(piece)
-            del self._free[:-_KEPT]
+        """Take back a piece that nothing refers to any more.
+
+        Takes no lock: the garbage collector calls it, at any time, also in the midst of `take`.
+        """
+        if len(self._back) < _KEPT:
+            self._back.append(piece)
 
 
 def _advice() -> Callable[..., int] | None:
