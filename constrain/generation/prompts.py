@@ -70,10 +70,11 @@ class PromptWriter:
         for spelled, tools, written in self._shapes(messages):
             try:
                 text = self._render(spelled, tools, tokenize=False)
+                fits = self._fits(text, spelled, tools)
             except Exception as error:  # templates raise whatever they like
                 first = first or error
                 continue
-            if self._fits(text, spelled, tools):
+            if fits:
                 inputs = self._render(spelled, tools, tokenize=True, return_dict=True, return_tensors="pt", **(
                     {"sanitize_control_tokens": True} if self._sanitize and not written else {}
                 ))  # fmt: skip
@@ -113,15 +114,28 @@ class PromptWriter:
             yield _with_user(conversation, told), None, as_text
 
     def _fits(self, text: str, messages: Messages, tools: list[dict[str, Any]] | None) -> bool:
-        shown = [_name(tool) for tool in tools or ()]
+        """Whether a prompt shows all tools and calls, and arguments as JSON."""
+        calls = [call["function"] for message in messages for call in message.get("tool_calls") or ()]
+        for arguments in (call["arguments"] for call in calls):
+            python = str(arguments)
+            if isinstance(arguments, dict) and python != json.dumps(arguments, ensure_ascii=False) and python in text:
+                return False
+        if not all(name in text or json.dumps(name)[1:-1] in text for name in map(_name, tools or ())):
+            return False
+        return not calls or self._shows_calls(messages, tools)
+
+    def _shows_calls(self, messages: Messages, tools: list[dict[str, Any]] | None) -> bool:
+        """Whether names that stand nowhere else come out of the template."""
+        probes: list[str] = []
+        probed = []
         for message in messages:
+            calls = []
             for call in message.get("tool_calls") or ():
-                arguments = call["function"]["arguments"]
-                shown.append(call["function"]["name"])
-                wrong = str(arguments)
-                if isinstance(arguments, dict) and wrong != json.dumps(arguments, ensure_ascii=False) and wrong in text:
-                    return False  # Python's spelling of a dict
-        return all(name in text or json.dumps(name)[1:-1] in text for name in shown)
+                probes.append(f"probe_{len(probes)}_of_calls")
+                calls.append({**call, "function": {**call["function"], "name": probes[-1]}})
+            probed.append({**message, "tool_calls": calls} if calls else message)
+        text = self._render(probed, tools, tokenize=False)
+        return all(probe in text for probe in probes)
 
     def _written(self, messages: Messages) -> list[dict[str, Any]]:
         """The conversation with calls and results in the contents of its messages."""
