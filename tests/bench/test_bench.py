@@ -351,6 +351,9 @@ def test_plots_are_pictures() -> None:
 
     for result in all_results():
         drawn = figures(result)
+        if result.kind == "mass":  # its table says it all
+            assert not drawn
+            continue
         assert drawn
         assert drawn[0].draw("png").startswith(PNG)
         assert b"<svg" in drawn[-1].draw("svg")
