@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from constrain.engine import unicode_data
 from constrain.engine.text_style import Escapes, PropertyOrder, TextStyle, Whitespace
 from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
 from constrain.grammars.json_schema.deferred import read_all
@@ -19,12 +20,15 @@ from constrain.grammars.json_schema.load import NOT_YET, load
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.base import Language
 from constrain.grammars.regex import PatternError, full_language, parse
+from constrain.grammars.regex.properties import add_source
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
     from constrain.vocabulary import Vocabulary
 
 DEFAULT_CACHE_BYTES = 256 << 20
+
+add_source(unicode_data.ranges)
 
 
 @dataclass(frozen=True, slots=True)

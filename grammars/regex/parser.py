@@ -312,7 +312,8 @@ class _Parser:
         self.at = closing + 1
         members = property_members(expression)
         if members is None:
-            self._unsupported(f"Unicode property {expression!r} is not known to Python's Unicode data", start)
+            reason = f"Unicode property {expression!r} is not known to Python's Unicode data"
+            self._unsupported(f"{reason}, nor to the package regex, if that is installed", start)
             return classes.NONE
         return ~members if negated else members
 

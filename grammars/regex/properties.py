@@ -1,15 +1,15 @@
 """Unicode properties, `\\p{…}`, as far as Python's own Unicode data tells them exactly.
 
 General categories, a few properties that `str` methods decide, and the trivial ones. Scripts, Alphabetic, Emoji and
-the like are not in `unicodedata` and are refused by name. What is assigned follows the Unicode version of the
-interpreter.
+the like are not in `unicodedata`; they come from sources that others add, and without one are refused by name. What is
+assigned follows the Unicode version of the interpreter, or of the source.
 """
 
 from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from .classes import EVERY, CodePoints
@@ -64,8 +64,28 @@ _SYNONYMS = {
 }
 
 
+Source = Callable[[str], Iterable[tuple[int, int]] | None]
+"""What tells the ranges of `\\p{expression}`, or None where it does not know them."""
+
+_sources: list[Source] = []
+
+
+def add_source(source: Source) -> None:
+    """Ask this source for what Python's own data does not tell."""
+    _sources.append(source)
+
+
 def property_members(expression: str) -> CodePoints | None:
-    """The code points of `\\p{expression}`; None when Python's Unicode data does not tell. Names are case-sensitive."""
+    """The code points of `\\p{expression}`; None when nobody can tell. Names are case-sensitive."""
+    found = _own_members(expression)
+    for source in _sources if found is None else ():
+        ranges = source(expression)
+        if ranges is not None:
+            return CodePoints.of(ranges)
+    return found
+
+
+def _own_members(expression: str) -> CodePoints | None:
     name, equals, value = expression.partition("=")
     if equals:
         if name not in ("General_Category", "gc") or value not in _CATEGORIES:
