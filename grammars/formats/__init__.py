@@ -100,15 +100,16 @@ NARROWINGS: dict[str, tuple[str, ...]] = {
 }
 """Texts that have a format by its specification and are left out of its language, in words, by format."""
 
+_LABELS = r"[A-Za-z0-9](?:-*[A-Za-z0-9])*(?:\.[A-Za-z0-9](?:-*[A-Za-z0-9])*)*"
+_WIDE_LABEL = r"[A-Za-z0-9\-\u0080-\u{10FFFF}]+"
 _ATOM = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+"
 _WIDE_ATOM = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10FFFF}]+"
 _SUPERSETS = {
-    "email": rf'(?:{_ATOM}(?:\.{_ATOM})*|"[\x20-\x7E]*")@[\x21-\x7E]+',
-    "idn-email": rf'(?:{_WIDE_ATOM}(?:\.{_WIDE_ATOM})*|"[^]*")@[^@]+',
-    "idn-hostname": r"[A-Za-z0-9\-.\u0080-\u{10FFFF}]+",
+    "email": rf'(?:{_ATOM}(?:\.{_ATOM})*|"[\x20-\x7E]*")@(?:{_LABELS}|\[[\x21-\x7E]*)',
+    "idn-email": rf'(?:{_WIDE_ATOM}(?:\.{_WIDE_ATOM})*|"[^]*")@(?:{_WIDE_LABEL}(?:\.{_WIDE_LABEL})*|\[[^@]*)',
+    "idn-hostname": rf"{_WIDE_LABEL}(?:\.{_WIDE_LABEL})*\.?",
     "relative-json-pointer": identifiers.RELATIVE_JSON_POINTER_WITH_INDEX,
 }
-_LABELS = r"[A-Za-z0-9](?:-*[A-Za-z0-9])*(?:\.[A-Za-z0-9](?:-*[A-Za-z0-9])*)*"
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\[!-~])*"'
 _DATE = r"[0-9]{4}-[01][0-9]-[0-3][0-9]"
 _TIME = r"[0-2][0-9]:[0-5][0-9]:[0-6][0-9](?:\.[0-9]+)?(?:[Zz]|[+\-][0-2][0-9]:[0-5][0-9])"
