@@ -100,7 +100,7 @@ class _Builder:
 
     def _text(self, text: str, following: Node) -> Node:
         """A fixed text, in which markers may stand."""
-        return self._sequence(self._f._cut(text), following) if text else following
+        return self._sequence(self._f.cut(text), following) if text else following
 
     def _sequence(self, parts: Sequence[Part], following: Node) -> Node:
         json_arguments = isinstance(self._f.arguments, JsonArguments)
@@ -142,7 +142,7 @@ class _Builder:
         """The bytes of a fixed text, its markers as symbols."""
         return b"".join(
             symbol(p.text) if isinstance(p, Marker) and p.text in self._m.symbols else p.text.encode()
-            for p in self._f._cut(text)
+            for p in self._f.cut(text)
             if isinstance(p, Literal | Marker)
         )
 
@@ -220,7 +220,7 @@ class _Builder:
     def _stop(self, stops: Sequence[str]) -> Node:
         """The end of the message: a token of the branch's own where there is one, else any end of sequence."""
         known = [stop for stop in stops if stop in self._m.symbols]
-        ends = [self._marker(stop, End(stopped=True)) for stop in known or self._m.ends]
+        ends = [self._marker(stop, End()) for stop in known or self._m.ends]
         return _any_of(*ends) if known else _any_of(End(), *ends)
 
     # ---- what comes before -------------------------------------------------------------------------------------------

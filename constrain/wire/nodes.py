@@ -76,10 +76,7 @@ class Node(ABC):
 
 
 class End(Node):
-    """The end of the message; with `stopped` after a token that ends it, otherwise an end of sequence follows."""
-
-    def __init__(self, *, stopped: bool = False) -> None:
-        self.stopped = stopped
+    """The end of the message."""
 
     def enter(self, progress: Progress) -> Items:  # noqa: ARG002
         return (Item(self, 0, Progress()),)

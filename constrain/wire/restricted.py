@@ -15,7 +15,7 @@ from typing import Any
 
 from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.tool_formats.dialects import BareArguments, PythonArguments
-from constrain.grammars.tool_formats.readings import argument_types, reading
+from constrain.grammars.tool_formats.readings import argument_types, local_target, reading
 
 _WORDS = {"null": ("null",), "boolean": ("true", "false")}
 _INTEGER = r"-?(?:0|[1-9][0-9]*)"
@@ -113,10 +113,8 @@ def _names(schema: Any, root: Any, left: list[int]) -> Iterator[str]:
 
 
 def _parts(schema: Mapping[str, Any], root: Any) -> Iterator[Any]:
-    from constrain.grammars.tool_formats.readings import _target
-
     if "$ref" in schema:
-        yield _target(schema["$ref"], root)
+        yield local_target(schema["$ref"], root)
     for key in _IN_PLACE:
         if isinstance(schema.get(key), list):
             yield from schema[key]

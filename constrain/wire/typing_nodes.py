@@ -59,9 +59,9 @@ class TypedArguments(Node):
     def after_member(self, position: int, progress: Progress) -> Items:
         """The items after a member whose value the automaton has read by itself."""
 
+    @abstractmethod
     def after_word(self, item: Item, word: bytes) -> Items:
         """The items after a word that was read as a whole: the name of a member that is not declared, or any."""
-        raise NotImplementedError
 
     def rest_of_word(self, item: Item, word: bytes) -> float:
         """Bytes of a short way from within a word, of which this much has been read, to the end of the message."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from constrain.grammars.errors import UnsupportedSchemaError
 from constrain.grammars.languages.base import Language, Role
-from constrain.wire.nodes import ArgumentsOf, Characters, End, Item, Items, Node, Numbers, Progress
+from constrain.wire.nodes import ArgumentsOf, Characters, Item, Items, Node, Numbers, Progress
 from constrain.wire.typing_nodes import NOWHERE, Owner, TypedArguments
 
 _ROLES = {"call": Role.CALL, "word": Role.COLLECT, "named": Role.COLLECTED}
@@ -83,10 +83,6 @@ class Wire(Language):
         if rest is None:
             rest = self._rests[state] = min((i.node.rest(i) for i in self._states[state]), default=math.inf)
         return int(rest)
-
-    def is_stopped(self, state: int) -> bool:
-        """Whether a token that ends the message has been read."""
-        return any(isinstance(i.node, End) and i.node.stopped for i in self._states[state])
 
     def way_out(self, state: int) -> int | None:
         """The state that leads out of reasoning in place of one within it, or the same one within a character.

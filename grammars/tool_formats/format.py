@@ -119,24 +119,24 @@ class Format:
     @cached_property
     def call_parts(self) -> tuple[tuple[Part, ...], ...]:
         """The parts of each template of a call."""
-        return tuple(self._cut(template) for template in self._calls)
+        return tuple(self.cut(template) for template in self._calls)
 
     @cached_property
     def first_parts(self) -> tuple[Part, ...]:
-        return self._cut(self.first)
+        return self.cut(self.first)
 
     @cached_property
     def between_parts(self) -> tuple[Part, ...]:
-        return self._cut(self.between)
+        return self.cut(self.between)
 
     @cached_property
     def last_parts(self) -> tuple[Part, ...]:
-        return self._cut(self.last)
+        return self.cut(self.last)
 
     @cached_property
     def member_parts(self) -> tuple[Part, ...]:
         """The parts of one argument of a tagged dialect; empty for the others."""
-        return self._cut(self.arguments.member) if isinstance(self.arguments, TaggedArguments) else ()
+        return self.cut(self.arguments.member) if isinstance(self.arguments, TaggedArguments) else ()
 
     @cached_property
     def triggers(self) -> tuple[str, ...]:
@@ -187,7 +187,8 @@ class Format:
     def _calls(self) -> tuple[str, ...]:
         return (self.call,) if isinstance(self.call, str) else tuple(self.call)
 
-    def _cut(self, template: str) -> tuple[Part, ...]:
+    def cut(self, template: str) -> tuple[Part, ...]:
+        """The parts of a template or fixed text, with the markers of this format."""
         return parts_of(template, self.markers)
 
     def _problems(self) -> Iterator[tuple[str, str]]:
@@ -220,7 +221,7 @@ class Format:
             templates = self._calls if key == "call" else (getattr(self, key),)
             for template in templates:
                 try:
-                    cut.setdefault(key, []).append(self._cut(template))
+                    cut.setdefault(key, []).append(self.cut(template))
                 except (ValueError, TypeError) as error:
                     yield key, str(error)
         for key in ("first", "between", "last"):

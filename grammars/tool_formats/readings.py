@@ -102,7 +102,7 @@ class _Types:
         if not isinstance(schema, Mapping) or self.left < 0 or self.depth >= _DEEPEST:
             return TYPES
         self.depth += 1
-        found = of(_target(schema["$ref"], self.root)) if "$ref" in schema else TYPES
+        found = of(local_target(schema["$ref"], self.root)) if "$ref" in schema else TYPES
         if not ("$ref" in schema and self.references_alone):
             for part in _list(schema.get("allOf")):
                 found &= of(part)
@@ -113,7 +113,7 @@ class _Types:
         return found
 
 
-def _target(reference: Any, root: Any) -> Any:
+def local_target(reference: Any, root: Any) -> Any:
     """What a local JSON pointer leads to; None where it is another kind of reference, or leads nowhere."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
