@@ -431,8 +431,9 @@ class ConstrainedLogitsProcessor:
         if all(isinstance(matcher, Matcher) for matcher in matchers):
             fill_next_token_bitmasks(matchers, words, live, max_tokens=left)
         else:  # whatever has a matcher's methods
-            for matcher, row in zip(matchers, live, strict=True):
-                matcher.fill_next_token_bitmask(words, row)
+            for matcher, row, room in zip(matchers, live, left, strict=True):
+                limit = {} if room is None else {"max_tokens": room}
+                matcher.fill_next_token_bitmask(words, row, **limit)
         over = np.ones(rows, dtype=np.bool_)
         over[live] = False
         stuck = np.empty(rows, dtype=np.bool_)
