@@ -80,7 +80,7 @@ def measure(widths: Sequence[int], rows: Sequence[int], seconds: float) -> Itera
                     for length in range(1, ids.shape[1]):
                         processor(ids[:, :length], scores)
                 masked = plain(ids, scores)
-                before, after = scores.numpy(), masked.numpy().copy()
+                before = scores.numpy()
                 words = allocate_token_bitmask(count, width)
                 matcher = compiled.matcher()
                 for token in tokens:
@@ -93,7 +93,7 @@ def measure(widths: Sequence[int], rows: Sequence[int], seconds: float) -> Itera
                         "without": lambda p=plain, i=ids, s=scores: p(i, s),  # type: ignore[misc]
                         "with": lambda p=recording, i=ids, s=scores: p(i, s),  # type: ignore[misc]
                         "mask": lambda s=scores, w=words, t=target: apply_on_host(s, w, None, t),  # type: ignore[misc]
-                        "mass": lambda x=before, y=after, k=skip, n=count, o=out: log_masses(x, y, k, 0, n, o),  # type: ignore[misc]
+                        "mass": lambda x=before, w=words, k=skip, n=count, o=out: log_masses(x, w, k, 0, n, o),  # type: ignore[misc]
                         "bare sum": lambda s=scores: s.sum(),  # type: ignore[misc]
                         "softmax": lambda s=scores: torch.softmax(s, dim=-1),  # type: ignore[misc]
                     },
