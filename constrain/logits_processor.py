@@ -191,7 +191,7 @@ class ConstrainedLogitsProcessor:
             states = self._states(keys)
             masked, words, over = self._masked(states, scores)
             if self._recorder is not None and not _inside_candidate_generator():  # a draft's scores are not the model's
-                self._note(RecordedRows(0, len(keys), keys, over), scores, masked, words)
+                self._note_mass(RecordedRows(0, len(keys), keys, over), scores, masked, words)
             return masked
 
     def completed(self, sequences: torch.Tensor) -> list[bool]:
@@ -243,7 +243,9 @@ class ConstrainedLogitsProcessor:
                 sequences, ends, grammars, getattr(self._vocabulary, "token_bytes", None), labels
             )
 
-    def _note(self, rows: RecordedRows, scores: torch.Tensor, masked: torch.Tensor, words: NDArray[np.int32]) -> None:
+    def _note_mass(
+        self, rows: RecordedRows, scores: torch.Tensor, masked: torch.Tensor, words: NDArray[np.int32]
+    ) -> None:
         assert self._recorder is not None
         if _on_host(scores):
             self._recorder.note_on_host(rows, scores, words)
@@ -291,7 +293,7 @@ class ConstrainedLogitsProcessor:
             state = self._state_of_row(output, row, rows)
             masked, words, over = self._masked([state], scores)
             if self._recorder is not None:
-                self._note(RecordedRows(row, rows, [output], over), scores, masked, words)
+                self._note_mass(RecordedRows(row, rows, [output], over), scores, masked, words)
             return masked
 
     def grammar_of_row(self, row: int, rows: int) -> CompiledGrammar:

@@ -11,7 +11,7 @@ import pytest
 
 from constrain.bench import distortion
 from constrain.distortion import compare
-from constrain.distortion.laws import Law
+from constrain.distortion.counts import CountFigures
 from constrain.distortion.study import measure
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "distortion.md"
@@ -93,7 +93,10 @@ def test_writing_one_part_leaves_the_rest(tmp_path: Path, capsys: pytest.Capture
 
 def test_tables_of_samplers() -> None:
     table = distortion.sampler_table(
-        {"a": (Law(100, 0.3, 0.1, 0.2, 0.0), 1.0), "b": (Law(100, 0.1, 0.1, 0.2, 0.0), 2.5)}
+        {
+            "a": (CountFigures(100, 0.3, 0.1, 0.2, 0.3, 0.1, 0.2, 0.0, 0.01), 1.0),
+            "b": (CountFigures(100, 0.1, 0.1, 0.2, 0.1, 0.1, 0.2, 0.0, 0.5), 2.5),
+        }
     )
     assert "| a | 100 | 0.300 | 0.100 (0.200) | **differs** | 1.0 |" in table
     assert "| b | 100 | 0.100 | 0.100 (0.200) | not told apart | 2.5 |" in table
