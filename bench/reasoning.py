@@ -5,17 +5,25 @@ it, all of it masked. *Before*: the model writes its reasoning freely, up to a l
 the answer alone is masked. Free tokens keep all of the mass, so in both ways the weight of a draw is the
 product of the masses of its masked steps, and the same estimators apply to both.
 
+Weights as uneven as these allow no point estimate of the distortion. A lower bound takes only what holds at every
+number of draws: KL(q || p*) = log Z + E[-log w], where log Z is at least log mean(w) - log(1 / alpha) with
+probability 1 - alpha (Markov: the mean of w, whose expectation is Z, seldom exceeds it many times), and a mean of
+numbers at least 0 is at least the mean of what is left of them when they are cut at a number set beforehand, which a
+betting interval bounds.
+
 Draws are sampled at temperature 1 by `generate` with `record_mass=True`, so this is also an example of its records.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from constrain.distortion.betting import betting_interval
 from constrain.distortion.records import RecordsReport, summarize
 from constrain.mass import MassRecord
 
@@ -27,8 +35,10 @@ INSIDE = (
 )
 BEFORE = "Think step by step."
 THEN = "Reply with one JSON object and nothing else. It has one member: answer, a number from 0 to 9."
-LENGTHS = (40, 160)
+LENGTH = 160
 """Characters that the reasoning inside may have."""
+CUT = 100.0
+"""Nats at which -log w is cut for the lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,13 @@ class Way:
         """log w of the draws that ended, float64."""
         found = [r.log_weight for r in self.records if not r.truncated]
         return np.array(found, dtype=np.float64)
+
+    def least_distortion(self, alpha: float = 0.05) -> float:
+        """What KL(q || p*) is at least, with probability 1 - alpha at least; q is the law of the draws that end."""
+        logs = self.log_weights
+        mean = float(np.logaddexp.reduce(logs)) - math.log(len(self.records))  # what is cut has no weight
+        price, _ = betting_interval(np.minimum(-logs, CUT), CUT, alpha / 2)
+        return max(price + mean - math.log(2 / alpha), 0.0)
 
 
 def schema(reasoning: int | None) -> dict[str, Any]:
@@ -86,18 +103,16 @@ def _chat(real: Any, messages: Sequence[dict[str, str]]) -> list[int]:
     return [int(t) for t in found]
 
 
-def measure(real: Any, draws: int = 128, batch: int = 64) -> list[Way]:
-    """Both ways, the first with reasoning of several lengths: `draws` of each, `batch` at a time."""
+def measure(real: Any, draws: int = 64, batch: int = 64) -> list[Way]:
+    """Both ways: `draws` of each, `batch` at a time."""
     import torch
 
     torch.manual_seed(0)
-    ways = []
-    for length in LENGTHS:
-        prompt = _chat(real, [{"role": "user", "content": f"{QUESTION} {INSIDE}"}])
-        records: list[MassRecord] = []
-        while len(records) < draws:
-            records += _masked(real, [prompt], length, length // 2 + 40, min(batch, draws - len(records)))
-        ways.append(Way(f"inside, up to {length} characters", summarize(records), tuple(records)))
+    prompt = _chat(real, [{"role": "user", "content": f"{QUESTION} {INSIDE}"}])
+    records: list[MassRecord] = []
+    while len(records) < draws:
+        records += _masked(real, [prompt], LENGTH, LENGTH // 2 + 40, min(batch, draws - len(records)))
+    ways = [Way(f"inside, up to {LENGTH} characters", summarize(records), tuple(records))]
     records = []
     while len(records) < draws:
         asked: list[dict[str, str]] = [{"role": "user", "content": f"{QUESTION} {BEFORE}"}]
@@ -115,11 +130,11 @@ def measure(real: Any, draws: int = 128, batch: int = 64) -> list[Way]:
 
 def rows(ways: Sequence[Way]) -> list[list[str]]:
     """A row of the table for each way."""
-    from constrain.distortion.wording import ends, number
+    from constrain.distortion.wording import number
 
     found = []
     for way in ways:
-        kl, share, logs = way.report.kl_masked_to_exact, way.report.ess_fraction, way.log_weights
+        kl, logs = way.report.kl_masked_to_exact, way.log_weights
         tokens = float(np.mean([len(r.tokens) for r in way.records]))
         found.append(
             [
@@ -129,11 +144,10 @@ def rows(ways: Sequence[Way]) -> list[list[str]]:
                 f"{-logs.mean():.1f} ± {logs.std(ddof=1) / len(logs) ** 0.5:.1f}",
                 f"{logs.std(ddof=1):.1f}",
                 "refused" if kl.value is None else number(kl.value),
-                ends(kl.low, kl.high),
-                "refused" if share.value is None else number(share.value),
+                number(way.least_distortion()),
             ]
         )
     return found
 
 
-HEAD = ["reasoning", "draws", "masked tokens", "price, E[−log w]", "its sd", "distortion", "interval", "ESS/n"]
+HEAD = ["reasoning", "draws", "masked tokens", "price, E[−log w]", "its sd", "distortion", "at least (95%)"]
