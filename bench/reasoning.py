@@ -37,6 +37,8 @@ BEFORE = "Think step by step."
 THEN = "Reply with one JSON object and nothing else. It has one member: answer, a number from 0 to 9."
 LENGTH = 160
 """Characters that the reasoning inside may have."""
+FREE = 60
+"""Tokens that free reasoning may have."""
 CUT = 100.0
 """Nats at which -log w is cut for the lower bound."""
 
@@ -89,10 +91,12 @@ def _sampled(real: Any, prompts: list[list[int]], processors: list[Any], limit: 
     )  # fmt: skip
 
 
-def _masked(real: Any, prompts: list[list[int]], reasoning: int | None, limit: int, copies: int) -> list[MassRecord]:
+def _masked(
+    real: Any, prompts: list[list[int]], reasoning: int | None, limit: int, copies: int, escapes: Any = "any"
+) -> list[MassRecord]:
     import constrain
 
-    grammar = constrain.json_schema(schema(reasoning), whitespace="spaced", property_order="declared")
+    grammar = constrain.json_schema(schema(reasoning), whitespace="spaced", property_order="declared", escapes=escapes)
     processor = constrain.ConstrainedLogitsProcessor(grammar.compile(real.vocabulary), record_mass=True)
     output = _sampled(real, prompts, [processor], limit, copies)
     return processor.records(output, labels=["one question"])
@@ -103,29 +107,45 @@ def _chat(real: Any, messages: Sequence[dict[str, str]]) -> list[int]:
     return [int(t) for t in found]
 
 
-def measure(real: Any, draws: int = 64, batch: int = 64) -> list[Way]:
-    """Both ways: `draws` of each, `batch` at a time."""
+def inside(real: Any, draws: int, batch: int, escapes: str) -> Way:
+    """Reasoning in a string of the object; `escapes` as for `constrain.json_schema`."""
     import torch
 
     torch.manual_seed(0)
     prompt = _chat(real, [{"role": "user", "content": f"{QUESTION} {INSIDE}"}])
     records: list[MassRecord] = []
     while len(records) < draws:
-        records += _masked(real, [prompt], LENGTH, LENGTH // 2 + 40, min(batch, draws - len(records)))
-    ways = [Way(f"inside, up to {LENGTH} characters", summarize(records), tuple(records))]
-    records = []
+        records += _masked(real, [prompt], LENGTH, LENGTH // 2 + 40, min(batch, draws - len(records)), escapes)
+    name = f"inside, up to {LENGTH} characters" + (", no needless escapes" if escapes == "plain" else "")
+    return Way(name, summarize(records), tuple(records))
+
+
+def before(real: Any, draws: int, batch: int) -> Way:
+    """Free reasoning, then the object."""
+    import torch
+
+    torch.manual_seed(0)
+    asked: list[dict[str, str]] = [{"role": "user", "content": f"{QUESTION} {BEFORE}"}]
+    prompt = _chat(real, asked)
+    records: list[MassRecord] = []
     while len(records) < draws:
-        asked: list[dict[str, str]] = [{"role": "user", "content": f"{QUESTION} {BEFORE}"}]
-        prompt = _chat(real, asked)
-        free = _sampled(real, [prompt], [], 60, min(batch, draws - len(records)))[:, len(prompt) :]
+        free = _sampled(real, [prompt], [], FREE, min(batch, draws - len(records)))[:, len(prompt) :]
         thoughts = real.tokenizer.batch_decode(free, skip_special_tokens=True)
         prompts = [
             _chat(real, [*asked, {"role": "assistant", "content": t}, {"role": "user", "content": THEN}])
             for t in thoughts
         ]
         records += _masked(real, prompts, None, 40, 1)
-    ways.append(Way("before, up to 60 tokens", summarize(records), tuple(records)))
-    return ways
+    return Way(f"before, up to {FREE} tokens", summarize(records), tuple(records))
+
+
+def measure(real: Any, draws: int = 64, batch: int = 64) -> list[Way]:
+    """All ways: `draws` of each, `batch` at a time."""
+    return [
+        inside(real, draws, batch, "any"),
+        inside(real, draws, batch, "plain"),
+        before(real, draws, batch),
+    ]
 
 
 def rows(ways: Sequence[Way]) -> list[list[str]]:
