@@ -266,7 +266,7 @@ def string_viable(C: Any, q: int, n: int, least: int) -> bool:
 
 @njit
 def string_outcome(C: Any, q: int, n: int) -> int:
-    """The outcome when the string ends here; 0 where it cannot; or MISS."""
+    """The outcome when the string ends here; 0 where it cannot; or a negative code."""
     base = q * STATE_WIDTH
     states = view(C, STATE)
     if states[base + Q_FLAGS] & COUNTED == 0:
@@ -278,14 +278,19 @@ def string_outcome(C: Any, q: int, n: int) -> int:
         if entries[at + E_ACCEPT] and entries[at + E_MIN] <= n <= entries[at + E_MAX]:
             return entries[at + E_OUTCOME]
         return 0
-    subset = 0
+    satisfied = bits = 0
     for i in range(count):
         if entries[at + E_ACCEPT] and entries[at + E_MIN] <= n <= entries[at + E_MAX]:
-            subset |= 1 << i
+            bits |= 1 << (i & 15)
+        if bits and (i & 15 == 15 or i + 1 == count):
+            satisfied = free_add(C, satisfied, ((i >> 4) << 16) | bits)
+            if satisfied < 0:
+                return FULL
+            bits = 0
         at += ENTRY_WIDTH
-    if subset == 0:
+    if satisfied == 0:
         return 0
-    return lookup(C, M_OUT, q, subset)
+    return lookup(C, M_OUT, q, satisfied)
 
 
 @njit
@@ -712,8 +717,7 @@ def drop_for_key(C: Any, fst: int, count: int, seen: int, name: int, outcome: in
 def without_dropped(C: Any, fst: int, dropped: int, left: int) -> int:
     """The set of alternatives without those that were dropped, of which `left` are left; 0 for none, or MISS.
 
-    `dropped` is a list as free names are in, 0 for none: of sixteen alternatives each, their number among the sixteens
-    of the set, and a bit for every one that goes. So that of a thousand, all that go are left out of one set at once.
+    `dropped` is a list of places, so that of a thousand all that go are left out of one set at once.
     """
     if dropped == 0 or left == 0:
         return fst if left else 0
@@ -960,8 +964,9 @@ def key_end(C: Any, stack: int, q: int, n: int) -> int:
     return emit(C, frame, mode, 0, 0, 0)
 
 
-# The free names of an object: a list, the newest first. FREE entries are stored in the memo twice, by content and as
-# the pair (previous list, name) under the list's number.
+# Lists, the newest first: of the free names of an object; and of places in a set of alternatives or in the entries of
+# a string's state, sixteen in an entry: which sixteen they are, and a bit for each. FREE entries are stored in the memo
+# twice, by content and as the pair (previous list, entry) under the list's number.
 
 
 @njit

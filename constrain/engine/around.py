@@ -45,6 +45,7 @@ class Calling(Protocol):
     def calls_for(self, state: int) -> Sequence[int]: ...
     def position(self, state: int) -> int: ...
     def after_value(self, state: int, valid: Sequence[bool]) -> int: ...
+    def after_value_for(self, state: int, place: int) -> int: ...
     def after_member(self, owner: Any, position: int) -> int: ...
     def after_word(self, state: int, word: bytes) -> int: ...
     def rest_of_word(self, state: int, word: bytes) -> float: ...
@@ -82,6 +83,7 @@ class Around:
         self._automaton: Automaton | None = None
         self._open: dict[int, bool] = {}
         self._ways_out: dict[int, int] = {}
+        self._rests: dict[int, list[float]] = {}  # by number of a call
 
     @property
     def _calling(self) -> Calling:
@@ -164,11 +166,11 @@ class Around:
         state = self._calls[call]
         if not isinstance(state, int):
             return [self._calling.rest_after(state)] * count
-        out = []
-        for i in range(count):
-            after = self._calling.after_value(state, [i == j for j in range(count)])
-            out.append(float(self._calling.shortest(after)) if after else math.inf)
-        return out
+        found = self._rests.get(call)
+        if found is None:
+            afters = (self._calling.after_value_for(state, i) for i in range(count))
+            found = self._rests[call] = [float(self._calling.shortest(a)) if a else math.inf for a in afters]
+        return found
 
     # ---- reasoning ---------------------------------------------------------------------------------------------------
 

@@ -237,9 +237,9 @@ class Automaton:
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
-            value = shapes.drop(a, self._dropped(b))
+            value = shapes.drop(a, self._places(b))
         elif kind == intern.M_OUT:
-            value = shapes.scanners.outcome_of(a, b)
+            value = shapes.scanners.outcome_of(a, self._places(b))
         elif kind == intern.M_HEX:
             value = self._escape_successors(a, b)
         elif kind == intern.M_CLASS:
@@ -307,9 +307,9 @@ class Automaton:
             number = entry >> 8
         return bytes(reversed(out))
 
-    def _dropped(self, dropped: int) -> Iterator[int]:
-        """The places of the alternatives in a list of `without_dropped`."""
-        for entry in self._listed(dropped):
+    def _places(self, number: int) -> Iterator[int]:
+        """The places in a list of them."""
+        for entry in self._listed(number):
             yield from ((entry >> 16) * 16 + i for i in range(16) if entry >> i & 1)
 
     def free_names(self, free: int) -> list[bytes]:

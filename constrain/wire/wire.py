@@ -147,6 +147,13 @@ class Wire(Language):
         assert isinstance(item.node, ArgumentsOf)
         return self.number(item.node.after(item, valid))
 
+    def after_value_for(self, state: int, place: int) -> int:
+        """The state after arguments that are valid for one alone of the tools that the state has called for."""
+        (item,) = self._states[state]
+        assert isinstance(item.node, ArgumentsOf)
+        progress = item.progress._replace(tools=(item.progress.tools[place],))
+        return self.number(item.node.following.enter(progress))
+
 
 def _calls(item: Item) -> bool:
     typed = isinstance(item.node, TypedArguments) and isinstance(item.at, tuple) and item.at[0] in _ROLES
