@@ -28,7 +28,7 @@ from constrain.kernels.batch import TRACKED
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH, new_frame, new_position
 from constrain.kernels.marked import completing_tokens
 from constrain.kernels.settle import settle_atom
-from constrain.kernels.step import AFTER, ATOM, RAW, UNIQUE_KIND, VALUE
+from constrain.kernels.step import AFTER, ATOM, RAW, SPACED, UNIQUE_KIND, VALUE
 from constrain.wire.texts import search_table
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Around:
         shapes.note_added_documents()
         self._calls.append(call)
         frame = self._new(m.FRAMES, new_frame, -1, shapes.outermost_slot(variables), len(self._calls) - 1, 0, 0, 0)
-        return self._position(frame, VALUE)
+        return self._new(m.POS, new_position, frame, VALUE, 0, int(self.automaton.C[m.WHITESPACE] == SPACED), 0)
 
     def _return(self, call: int, outcome: int) -> int:
         state = self._calls[call]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
+from constrain.engine.text_style import Escapes, PropertyOrder, Whitespace
 from constrain.generation.execution import run_calls, runner
 from constrain.generation.formats import chat_template_of, takes_tools, tool_format_of
 from constrain.generation.prepared import compiled_of, vocabulary_of
@@ -35,7 +36,9 @@ def generate_tool_calls(
     reasoning_budget: int | None = None,
     close_in_time: bool = False,
     closed_objects: bool = True,
-    whitespace: Literal["bounded", "none"] = "bounded",
+    whitespace: Whitespace = "bounded",
+    property_order: PropertyOrder = "any",
+    escapes: Escapes = "any",
     jump: bool | None = None,
     template_options: Mapping[str, Any] | None = None,
     sanitize: bool = True,
@@ -69,7 +72,7 @@ def generate_tool_calls(
         close_in_time: whether calls that were begun are brought to their end within `max_new_tokens`, with shorter
             values than the model may have wanted. The answer still counts as cut off, and its calls are not run.
             Values of tagged formats cannot always be closed in time.
-        closed_objects, whitespace: as for `tool_calls`.
+        closed_objects, whitespace, property_order, escapes: as for `tool_calls`.
         jump: whether forced tokens are written without asking the model (`jump_generate`); by default wherever nothing
             else depends on it: greedy search and sampling with the usual settings.
         template_options: further arguments of `apply_chat_template`, such as `enable_thinking`.
@@ -79,7 +82,7 @@ def generate_tool_calls(
 
     Raises:
         ToolError, ToolChoiceError: as for `tool_calls`; or the executor does not fit the tools.
-        ToolFormatError: the format is not known, or cannot be told.
+        ToolFormatError: the format is not known, cannot be told, or cannot honour a choice of spelling.
         InvalidSchemaError, UnsupportedSchemaError, UnsatisfiableSchemaError, ResourceLimitError: about the parameters
             of a tool.
         ValueError: the tokenizer has no template, or it does not take the conversation; an argument of `generate`
@@ -118,6 +121,8 @@ def generate_tool_calls(
             counted=_counted(wire_format, conversation),
             closed_objects=closed_objects,
             whitespace=whitespace,
+            property_order=property_order,
+            escapes=escapes,
         )
         compiled = compiled_of(grammar, vocabulary)
         turn = run_turn(
