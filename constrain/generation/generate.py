@@ -71,7 +71,6 @@ def generate_tool_calls(
         reasoning_budget: most tokens of reasoning in one answer; None for any number.
         close_in_time: whether calls that were begun are brought to their end within `max_new_tokens`, with shorter
             values than the model may have wanted. The answer still counts as cut off, and its calls are not run.
-            Values of tagged formats cannot always be closed in time.
         closed_objects, whitespace, property_order, escapes: as for `tool_calls`.
         jump: whether forced tokens are written without asking the model (`jump_generate`); by default wherever nothing
             else depends on it: greedy search and sampling with the usual settings.

@@ -1,8 +1,8 @@
 """Token ids as text, special tokens under their names, for parsing.
 
 Bytes that are no UTF-8 become halves of surrogate pairs, as Python's "surrogateescape" has it: a call that holds any is
-malformed, and free text shows U+FFFD in their place. A character that was begun when the ids ran out is no text yet: the
-message is cut off within it.
+malformed, and free text shows U+FFFD in their place. A character that was begun when the ids ran out is no text yet:
+the message is cut off within it.
 """
 
 from __future__ import annotations

@@ -131,6 +131,13 @@ class Wire(Language):
             return items[0].node.rest_of_word(items[0], word)
         return self.shortest(state)
 
+    def most_rest_of_word(self, state: int) -> float | None:
+        """What `rest_of_word` is at most; None in a state in which words are of other kinds."""
+        items = self._states[state]
+        if len(items) == 1 and isinstance(items[0].node, TypedArguments):
+            return items[0].node.most_rest_of_word(items[0])
+        return None
+
     def rest_after(self, owner: Owner) -> float:
         """Bytes of a short way to the end of the message from after typed arguments."""
         node, progress = owner
