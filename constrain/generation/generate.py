@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import islice
+from typing import Any, overload
 
 from constrain.engine.text_style import Escapes, PropertyOrder, Whitespace
 from constrain.generation.execution import run_calls, runner
@@ -12,19 +13,33 @@ from constrain.generation.formats import chat_template_of, takes_tools, tool_for
 from constrain.generation.prepared import compiled_of, vocabulary_of
 from constrain.generation.prompts import PromptWriter
 from constrain.generation.result import ToolCallResult, Turn
-from constrain.generation.turn import check_options, run_turn
+from constrain.generation.turn import check_options, run_turns
 from constrain.grammars.errors import ToolFormatError
 from constrain.grammars.tool_formats import Format, get_format, start_state
-from constrain.tools import CountedIds, ToolChoice, chat_turn, read_tool_choice, read_tools
+from constrain.tools import CountedIds, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
 from constrain.tools.call_ids import call_ids_of
 from constrain.vocabulary.source import id_list
 from constrain.wire.grammar import tool_calls
+
+Conversation = str | Sequence[Mapping[str, Any]]
+
+
+@overload
+def generate_tool_calls(
+    model: Any, tokenizer: Any, messages: Conversation, tools: Any, **options: Any
+) -> ToolCallResult: ...
+
+
+@overload
+def generate_tool_calls(
+    model: Any, tokenizer: Any, messages: list[str] | list[list[dict[str, Any]]], tools: Any, **options: Any
+) -> list[ToolCallResult]: ...
 
 
 def generate_tool_calls(
     model: Any,
     tokenizer: Any,
-    messages: str | Sequence[Mapping[str, Any]],
+    messages: Any,
     tools: Any,
     *,
     tool_choice: Any = "auto",
@@ -43,18 +58,17 @@ def generate_tool_calls(
     template_options: Mapping[str, Any] | None = None,
     sanitize: bool = True,
     **generation: Any,
-) -> ToolCallResult:
+) -> ToolCallResult | list[ToolCallResult]:
     """Have a model answer with tools: every call that it makes is one of the tools, with arguments that it takes.
 
-    One conversation; for several, make a grammar for each with `tool_calls` and pass all to one
-    `ConstrainedLogitsProcessor`.
+    Several conversations are answered in one batch, each as if it were alone, and give a list of results.
 
     Args:
         model: a causal language model of transformers.
         tokenizer: its tokenizer, with a chat template. Where the template shows no tools, the system prompt tells the
             model of them.
         messages: the conversation, as `apply_chat_template` takes it; arguments of earlier calls may be text. A text is
-            the message of a user.
+            the message of a user. A list of conversations is a batch of them, with the same tools.
         tools: one tool or several, as `read_tools` takes them: Python functions, tools of OpenAI, Anthropic, Gemini or
             MCP, Pydantic models, and more.
         tool_choice: which may or must be called, as `read_tool_choice` takes it. With "none" the model is not told of
@@ -97,7 +111,8 @@ def generate_tool_calls(
     if max_rounds < 1:
         raise ValueError(f"max_rounds is at least 1, not {max_rounds}")
     check_options(generation)
-    conversation = _conversation(messages)
+    several = _is_batch(messages)
+    talks = [_Talk(_conversation(one)) for one in (messages if several else [messages])]
     read = read_tools(tools)
     run = runner(executor, tools, read)
     choice = read_tool_choice(tool_choice, read, parallel=None if parallel is True else parallel)
@@ -108,50 +123,83 @@ def generate_tool_calls(
     shown = () if choice.mode == "none" else read
     writer = PromptWriter(tokenizer, wire_format, shown, template_options or {}, sanitize=sanitize)
 
-    turns: list[Turn] = []
-    while True:
-        prompt = writer.write(conversation)
-        grammar = tool_calls(
-            read,
-            format=wire_format,
-            tool_choice=choice,
-            start=start_state(wire_format, prompt.text),
-            reasoning_budget=reasoning_budget,
-            counted=_counted(wire_format, conversation),
-            closed_objects=closed_objects,
-            whitespace=whitespace,
-            property_order=property_order,
-            escapes=escapes,
-        )
-        compiled = compiled_of(grammar, vocabulary)
-        turn = run_turn(
+    for _ in range(max_rounds):
+        going_on = [talk for talk in talks if not talk.over]
+        prompts = [writer.write(talk.messages, choice) for talk in going_on]
+        grammars = [
+            tool_calls(
+                read,
+                format=wire_format,
+                tool_choice=choice,
+                start=start_state(wire_format, prompt.text),
+                reasoning_budget=reasoning_budget,
+                counted=_counted(wire_format, talk.messages),
+                closed_objects=closed_objects,
+                whitespace=whitespace,
+                property_order=property_order,
+                escapes=escapes,
+            )
+            for talk, prompt in zip(going_on, prompts, strict=True)
+        ]
+        turns = run_turns(
             model,
             tokenizer,
-            prompt,
-            compiled,
-            conversation,
+            prompts,
+            [compiled_of(grammar, vocabulary) for grammar in grammars],
+            [talk.messages for talk in going_on],
             max_new_tokens,
             generation,
             jump=jump,
             close_in_time=close_in_time,
         )
-        message = turn.message
-        runs = run is not None and turn.finish_reason == "tool_calls"
-        if runs and run is not None:
-            turn = replace(turn, results=run_calls(run, message.calls))
-        turns.append(turn)
-        conversation = chat_turn(
-            conversation,
-            message.calls,
-            turn.results if runs else None,
-            text=message.text,
-            reasoning=message.reasoning,
-        )
-        if not runs or len(turns) >= max_rounds:
-            return ToolCallResult(tuple(turns), conversation, wire_format.name)
+        for talk, turn in zip(going_on, _with_results(turns, run), strict=True):
+            talk.take(turn, goes_on=run is not None and turn.finish_reason == "tool_calls")
+        if all(talk.over for talk in talks):
+            break
         # Demanded again and again, calls would never end.
         if choice.mode in ("required", "named"):
             choice = ToolChoice("auto", choice.names if choice.mode == "required" else None, choice.parallel)
+    results = [ToolCallResult(tuple(talk.turns), talk.messages, wire_format.name) for talk in talks]
+    return results if several else results[0]
+
+
+class _Talk:
+    """One conversation, and the model's answers in it."""
+
+    def __init__(self, messages: list[dict[str, Any]]) -> None:
+        self.messages, self.turns, self.over = messages, list[Turn](), False
+
+    def take(self, turn: Turn, *, goes_on: bool) -> None:
+        """Take an answer in; the model answers again where it `goes_on`."""
+        self.turns.append(turn)
+        self.over = not goes_on
+        message = turn.message
+        self.messages = chat_turn(
+            self.messages,
+            message.calls,
+            turn.results if goes_on else None,
+            text=message.text,
+            reasoning=message.reasoning,
+        )
+
+
+def _with_results(turns: Sequence[Turn], run: Callable[[ToolCall], Any] | None) -> list[Turn]:
+    """The answers with the results of their calls, which are all run at the same time."""
+    if run is None:
+        return list(turns)
+    calls = [turn.message.calls if turn.finish_reason == "tool_calls" else () for turn in turns]
+    every = [call for some in calls for call in some]
+    results = iter(run_calls(run, every) if every else ())
+    return [replace(turn, results=tuple(islice(results, len(some)))) for turn, some in zip(turns, calls, strict=True)]
+
+
+def _is_batch(messages: Any) -> bool:
+    """Whether these are several conversations: texts, or lists of messages."""
+    return (
+        isinstance(messages, list | tuple)
+        and bool(messages)
+        and all(isinstance(one, str | list | tuple) for one in messages)
+    )
 
 
 def _conversation(messages: Any) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Protocol
 
@@ -31,7 +31,7 @@ class Typist(Protocol):
     def is_own(self, position: int) -> bool: ...
     def is_open(self, position: int) -> bool: ...
     def is_list(self, position: int) -> bool: ...
-    def names_of(self, position: int) -> tuple[Sequence[bytes], Container[bytes]]: ...
+    def names_of(self, position: int) -> tuple[Sequence[bytes], Set[bytes]]: ...
 
 
 Owner = tuple["TypedArguments", Progress]
@@ -99,13 +99,13 @@ class TypedArguments(Node):
             found = self._rests[key] = min((i.node.rest(i) for i in items), default=math.inf)
         return found
 
-    def _first_free(self, taken: Container[bytes]) -> bytes:
+    def _first_free(self, taken: Set[bytes]) -> bytes:
         word = b"x"
         while not self._is_free(word, taken):
             word += b"x"
         return word
 
-    def _is_free(self, word: bytes, taken: Container[bytes]) -> bool:
+    def _is_free(self, word: bytes, taken: Set[bytes]) -> bool:
         """Whether a word is the name of a member that is neither declared nor in use."""
         return bool(word) and word not in taken and self.is_name(word)
 

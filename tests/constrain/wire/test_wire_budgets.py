@@ -23,8 +23,8 @@ def within(compiled, room, rng):
         matcher.fill_next_token_bitmask(mask, max_tokens=room - len(ids))
         open_ = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
         assert len(open_), f"a dead end after {spelled(compiled.vocabulary, ids)!r}"
-        assert matcher.accept_token(token := int(rng.choice(open_.tolist())))
-        ids.append(token)
+        ids.append(int(rng.choice(open_.tolist())))
+        assert matcher.accept_token(ids[-1])
         needed = matcher.tokens_to_end
         assert needed is not None
         assert needed <= matcher.min_tokens_to_end
