@@ -16,7 +16,7 @@ from constrain.generation.result import ToolCallResult, Turn
 from constrain.generation.turn import check_options, run_turns
 from constrain.grammars.errors import ToolFormatError
 from constrain.grammars.tool_formats import Format, get_format, start_state
-from constrain.tools import CountedIds, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
+from constrain.tools import CountedIds, Event, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
 from constrain.tools.call_ids import call_ids_of
 from constrain.vocabulary.source import id_list
 from constrain.wire.grammar import tool_calls
@@ -57,6 +57,7 @@ def generate_tool_calls(
     jump: bool | None = None,
     template_options: Mapping[str, Any] | None = None,
     sanitize: bool = True,
+    on_event: Callable[[Event | Turn], None] | None = None,
     **generation: Any,
 ) -> ToolCallResult | list[ToolCallResult]:
     """Have a model answer with tools: every call that it makes is one of the tools, with arguments that it takes.
@@ -91,6 +92,9 @@ def generate_tool_calls(
         template_options: further arguments of `apply_chat_template`, such as `enable_thinking`.
         sanitize: encode control tokens in the texts of messages and tools as text, so that nobody can write the turn of
             another; where transformers can do that.
+        on_event: told, while an answer is written, what comes to light of it: an `Event` of the parser, such as
+            `TextDelta`; and each answer, with the results of its calls, when it is over. Greedy search and sampling of
+            one conversation only.
         generation: further arguments of `generate`, such as `do_sample`.
 
     Raises:
@@ -151,8 +155,11 @@ def generate_tool_calls(
             generation,
             jump=jump,
             close_in_time=close_in_time,
+            on_event=on_event,
         )
         for talk, turn in zip(going_on, _with_results(turns, run), strict=True):
+            if on_event is not None:
+                on_event(turn)
             talk.take(turn, goes_on=run is not None and turn.finish_reason == "tool_calls")
         if all(talk.over for talk in talks):
             break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from constrain.generation.prompts import Prompt
 from constrain.generation.result import FinishReason, GenerationStatistics, Turn
 from constrain.jump import jump_generate
 from constrain.logits_processor import ConstrainedLogitsProcessor
+from constrain.tools import Event, ToolCallParser
 from constrain.wire.grammar import ToolCallGrammar
 
 REFUSED = {
@@ -56,6 +57,22 @@ class _Measured(ConstrainedLogitsProcessor):
         self.seconds += time.perf_counter() - begin
 
 
+class _Events:
+    """A streamer of transformers that reads what is written."""
+
+    def __init__(self, parser: ToolCallParser, tell: Callable[[Event], None]) -> None:
+        self._parser, self._tell, self._begun = parser, tell, False
+
+    def put(self, value: torch.Tensor) -> None:
+        if self._begun:  # the prompt comes first
+            for event in self._parser.feed(value.flatten().tolist()):
+                self._tell(event)
+        self._begun = True
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Refuse arguments of `generate` under which a turn is no turn, or not constrained.
 
@@ -82,6 +99,7 @@ def run_turns(
     *,
     jump: bool | None,
     close_in_time: bool = False,
+    on_event: Callable[[Event], None] | None = None,
 ) -> list[Turn]:
     """Have the model answer each prompt, all in one batch; the arguments are those of `generate_tool_calls`.
 
@@ -90,6 +108,8 @@ def run_turns(
         ValueError: tokens cannot be forced in a batch.
     """
     rows = len(prompts)
+    if on_event is not None and (rows > 1 or options.get("streamer") is not None):
+        raise ValueError("on_event is for one conversation, and in place of a streamer")
     if rows > 1 and jump:
         raise ValueError("jump=True is for one conversation; a batch asks the model for every token")
     ends = sorted({token for one in compiled for token in (*one.end_token_ids, *one.stop_token_ids)})
@@ -108,6 +128,11 @@ def run_turns(
     jumps = rows == 1 and (may_jump(model, compiled[0], settings) if jump is None else jump)
     if jumps:
         settings["custom_generate"] = jump_generate
+    if on_event is not None:
+        grammar = compiled[0].grammar
+        assert isinstance(grammar, ToolCallGrammar)
+        parser = grammar.parser(compiled[0].vocabulary, messages=conversations[0])
+        settings["streamer"] = _Events(parser, on_event)
     inputs = _padded([prompt.inputs for prompt in prompts], settings["pad_token_id"])
     inputs = {key: value.to(model.device) for key, value in inputs.items()}
     length = inputs["input_ids"].shape[1]

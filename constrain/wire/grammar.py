@@ -35,6 +35,7 @@ from constrain.tools import (
     ArgumentChecker,
     ParsedMessage,
     Tool,
+    ToolCallParser,
     ToolChoice,
     close_objects,
     parse_message,
@@ -197,13 +198,36 @@ class ToolCallGrammar(Grammar):
             message if isinstance(message, str) else list(message),
             self.format,
             self._checker,
-            ToolChoice("required" if self.least else "auto", None, True if self.most is None else max(self.most, 1)),
+            self._parsed_choice,
             vocabulary=vocabulary,
             start=self.start,
             messages=messages,
             end_texts=end_texts,
             errors=errors,
         )
+
+    def parser(
+        self,
+        vocabulary: Vocabulary | None = None,
+        *,
+        messages: Sequence[Mapping[str, Any]] = (),
+        end_texts: Sequence[str] = (),
+    ) -> ToolCallParser:
+        """What reads a message as it comes, and says the same as `parse`, whose arguments these are."""
+        return ToolCallParser(
+            self.format,
+            self._checker,
+            self._parsed_choice,
+            vocabulary=vocabulary,
+            start=self.start,
+            messages=messages,
+            end_texts=end_texts,
+        )
+
+    @property
+    def _parsed_choice(self) -> ToolChoice:
+        most = True if self.most is None else max(self.most, 1)
+        return ToolChoice("required" if self.least else "auto", None, most)
 
     @cached_property
     def _checker(self) -> ArgumentChecker:

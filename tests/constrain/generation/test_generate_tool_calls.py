@@ -327,6 +327,22 @@ def test_nobody_writes_the_turn_of_another() -> None:
 # --- errors
 
 
+@pytest.mark.parametrize("jump", [True, False])
+def test_what_is_written_is_told_as_it_is_written(jump: bool) -> None:
+    events: list[Any] = []
+    made = model("Let me see.\n" + call("weather", city="Oslo"))
+    result = ask(made, jump=jump, on_event=events.append)
+    texts = [event.text for event in events if isinstance(event, constrain.tools.TextDelta)]
+    assert len(texts) > 2
+    assert "".join(texts) == result.message.text == "Let me see."
+    kinds = [type(event).__name__ for event in events[len(texts) :]]
+    assert kinds == ["CallStarted", "CallFinished", "Turn"]
+    assert events[-1] is result.turns[0]
+    assert events[-2].call.arguments == result.calls[0].arguments
+    with pytest.raises(ValueError, match="one conversation"):
+        ask(model("A."), messages=["A", "B"], on_event=events.append)
+
+
 def test_errors() -> None:
     with pytest.raises(ValueError, match="no chat template"):
         ask(model("A.", template=None), format="plain_json")
