@@ -7,6 +7,7 @@ answers, `{"id", "ground_truth": [{name: {argument: [accepted]}}]}`, lie in a fi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +18,21 @@ from typing import Any
 from constrain.bench.results import BenchError
 from constrain.tools import Tool
 
-_TYPES = {"dict": "object", "float": "number", "tuple": "array", "double": "number", "long": "integer"}
-_NO_TYPE = ("any",)
+_TYPES = {
+    "dict": "object",
+    "hashmap": "object",
+    "tuple": "array",
+    "arraylist": "array",
+    "float": "number",
+    "double": "number",
+    "long": "integer",
+    "char": "string",
+}
+_NO_TYPE = ("any", "")
+
+
+class _NoQuestions(BenchError):
+    """A file is not in the form of questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +46,18 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """The cases of one file, or of all files of a folder that hold questions.
+    """The cases of one file, or of all files of a folder that hold questions of one turn with their functions.
 
     Raises:
         BenchError: there is no such file, or it is not in this form.
     """
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    cases = [case for file in files for case in _cases(file)]
+    if not path.is_dir():
+        cases = list(_cases(path))
+    else:
+        cases = []
+        for file in sorted(path.glob("*.json")):
+            with contextlib.suppress(_NoQuestions):  # such as turns whose functions are elsewhere
+                cases += _cases(file)
     if not cases:
         raise BenchError(f"{path} holds no questions of BFCL")
     return cases
@@ -60,7 +79,7 @@ def _cases(path: Path) -> Iterator[Case]:
             yield Case(str(line["id"]), [dict(m) for m in messages], tools, expected)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             reason = f"{type(error).__name__} {error}"
-            raise BenchError(f"{path}, line {number}, is no question of BFCL: {reason}") from None
+            raise _NoQuestions(f"{path}, line {number}, is no question of BFCL: {reason}") from None
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -71,7 +90,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
-        raise BenchError(f"{path} is not JSON, one object a line: {error}") from None
+        raise _NoQuestions(f"{path} is not JSON, one object a line: {error}") from None
 
 
 def _tool(function: Mapping[str, Any]) -> Tool:

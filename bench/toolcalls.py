@@ -172,14 +172,14 @@ class _Asker:
     def ask(self, case: Case, grammar: Any, prompt: Any, *, constrained: bool) -> Answer:
         """One answer."""
         from constrain.generation.prepared import compiled_of
-        from constrain.generation.turn import run_turn
+        from constrain.generation.turn import run_turns
 
         options = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         options[self._cache_name] = self._cache(case)
         compiled = compiled_of(grammar, self._vocabulary)
         if constrained:
-            turn = run_turn(
-                self._model, self._tokenizer, prompt, compiled, case.messages, self._most, options, jump=None
+            (turn,) = run_turns(
+                self._model, self._tokenizer, [prompt], [compiled], [case.messages], self._most, options, jump=None
             )
             tokens, forced, seconds = turn.statistics.tokens, turn.statistics.forced, turn.statistics.seconds
             return self._judge(case, turn.message, turn.text, turn.finish_reason != "length", tokens, forced, seconds)

@@ -266,7 +266,7 @@ def string_viable(C: Any, q: int, n: int, least: int) -> bool:
 
 @njit
 def string_outcome(C: Any, q: int, n: int) -> int:
-    """The outcome when the string ends here; 0 where it cannot; or MISS."""
+    """The outcome when the string ends here; 0 where it cannot; or a negative code."""
     base = q * STATE_WIDTH
     states = view(C, STATE)
     if states[base + Q_FLAGS] & COUNTED == 0:
@@ -278,14 +278,19 @@ def string_outcome(C: Any, q: int, n: int) -> int:
         if entries[at + E_ACCEPT] and entries[at + E_MIN] <= n <= entries[at + E_MAX]:
             return entries[at + E_OUTCOME]
         return 0
-    subset = 0
+    satisfied = bits = 0
     for i in range(count):
         if entries[at + E_ACCEPT] and entries[at + E_MIN] <= n <= entries[at + E_MAX]:
-            subset |= 1 << i
+            bits |= 1 << (i & 15)
+        if bits and (i & 15 == 15 or i + 1 == count):
+            satisfied = free_add(C, satisfied, ((i >> 4) << 16) | bits)
+            if satisfied < 0:
+                return FULL
+            bits = 0
         at += ENTRY_WIDTH
-    if subset == 0:
+    if satisfied == 0:
         return 0
-    return lookup(C, M_OUT, q, subset)
+    return lookup(C, M_OUT, q, satisfied)
 
 
 @njit
@@ -683,28 +688,40 @@ def drop_for_key(C: Any, fst: int, count: int, seen: int, name: int, outcome: in
     `name` is a declared name, -1 for a free one whose scanner ends with `outcome`, -2 for any name.
     """
     sets = view(C, FST)
-    while fst > 0:
-        base = fst * FST_WIDTH
-        words = sets[base + S_WORDS]
-        at = sets[base + S_ALT]
-        failing = -1
-        for i in range(sets[base + S_ALTS]):
-            if name == -2:
-                fine = 1 if alternative_continues(C, at, sets[base + S_NAME_COUNT], words, count, seen) else 0
-            else:
-                fine = alternative_opens(C, at, words, count, seen, name, outcome)
-            if fine < 0:
-                return fine
-            if fine == 0:
-                failing = i
-                break
-            at += ALT_WIDTH
-        if failing < 0:
-            return fst
-        if sets[base + S_ALTS] == 1:
-            return 0
-        fst = lookup(C, M_DROP, fst, failing)
-    return fst
+    base = fst * FST_WIDTH
+    words = sets[base + S_WORDS]
+    at = sets[base + S_ALT]
+    total = sets[base + S_ALTS]
+    left = total
+    dropped = bits = 0
+    for i in range(total):
+        if name == -2:
+            fine = 1 if alternative_continues(C, at, sets[base + S_NAME_COUNT], words, count, seen) else 0
+        else:
+            fine = alternative_opens(C, at, words, count, seen, name, outcome)
+        if fine < 0:
+            return fine
+        if fine == 0:
+            left -= 1
+            bits |= 1 << (i & 15)
+        if bits and (i & 15 == 15 or i + 1 == total):
+            dropped = free_add(C, dropped, ((i >> 4) << 16) | bits)
+            if dropped < 0:
+                return FULL
+            bits = 0
+        at += ALT_WIDTH
+    return without_dropped(C, fst, dropped, left)
+
+
+@njit
+def without_dropped(C: Any, fst: int, dropped: int, left: int) -> int:
+    """The set of alternatives without those that were dropped, of which `left` are left; 0 for none, or MISS.
+
+    `dropped` is a list of places, so that of a thousand all that go are left out of one set at once.
+    """
+    if dropped == 0 or left == 0:
+        return fst if left else 0
+    return lookup(C, M_DROP, fst, dropped)
 
 
 @njit
@@ -947,8 +964,9 @@ def key_end(C: Any, stack: int, q: int, n: int) -> int:
     return emit(C, frame, mode, 0, 0, 0)
 
 
-# The free names of an object: a list, the newest first. FREE entries are stored in the memo twice, by content and as
-# the pair (previous list, name) under the list's number.
+# Lists, the newest first: of the free names of an object; and of places in a set of alternatives or in the entries of
+# a string's state, sixteen in an entry: which sixteen they are, and a bit for each. FREE entries are stored in the memo
+# twice, by content and as the pair (previous list, entry) under the list's number.
 
 
 @njit
@@ -988,28 +1006,30 @@ def open_item(C: Any, stack: int, x: int) -> int:
     count = frames[base + F_COUNT]
     sets = view(C, FST)
     alts = view(C, ALT)
-    while True:
-        at = sets[fst * FST_WIDTH + S_ALT]
-        failing = -1
-        for i in range(sets[fst * FST_WIDTH + S_ALTS]):
-            if alts[at + A_OPEN] == VIEWED:
-                can = lookup(C, M_VIEW, at // ALT_WIDTH, count)
-                if can < 0:
-                    return can
-                fine = can & 2 != 0
-            else:
-                fine = count < alts[at + A_MAX]
-            if not fine:
-                failing = i
-                break
-            at += ALT_WIDTH
-        if failing < 0:
-            break
-        if sets[fst * FST_WIDTH + S_ALTS] == 1:
-            return DEAD
-        fst = lookup(C, M_DROP, fst, failing)
-        if fst <= 0:
-            return fst
+    at = sets[fst * FST_WIDTH + S_ALT]
+    total = sets[fst * FST_WIDTH + S_ALTS]
+    left = total
+    dropped = bits = 0
+    for i in range(total):
+        if alts[at + A_OPEN] == VIEWED:
+            can = lookup(C, M_VIEW, at // ALT_WIDTH, count)
+            if can < 0:
+                return can
+            fine = can & 2 != 0
+        else:
+            fine = count < alts[at + A_MAX]
+        if not fine:
+            left -= 1
+            bits |= 1 << (i & 15)
+        if bits and (i & 15 == 15 or i + 1 == total):
+            dropped = free_add(C, dropped, ((i >> 4) << 16) | bits)
+            if dropped < 0:
+                return FULL
+            bits = 0
+        at += ALT_WIDTH
+    fst = without_dropped(C, fst, dropped, left)
+    if fst <= 0:
+        return fst
     slot = lookup(C, M_SLOT, fst, min(count, sets[fst * FST_WIDTH + S_PREFIX]))
     if slot <= 0:
         return slot
@@ -1075,29 +1095,31 @@ def close(C: Any, stack: int, kind: int) -> int:
     if sets[fst * FST_WIDTH + S_KIND] != kind:
         return DEAD
     count = frames[base + F_COUNT]
-    while True:
-        at = sets[fst * FST_WIDTH + S_ALT]
-        failing = -1
-        for i in range(sets[fst * FST_WIDTH + S_ALTS]):
-            fine = alts[at + A_MIN] <= count <= alts[at + A_MAX]
-            if kind == ARRAY_KIND and alts[at + A_OPEN] == VIEWED:
-                can = lookup(C, M_VIEW, at // ALT_WIDTH, count)
-                if can < 0:
-                    return can
-                fine = can & 1 != 0
-            if fine and kind != ARRAY_KIND:
-                fine = pending(C, at, sets[fst * FST_WIDTH + S_WORDS], frames[base + F_SEEN]) == 0
-            if not fine:
-                failing = i
-                break
-            at += ALT_WIDTH
-        if failing < 0:
-            break
-        if sets[fst * FST_WIDTH + S_ALTS] == 1:
-            return DEAD
-        fst = lookup(C, M_DROP, fst, failing)
-        if fst <= 0:
-            return fst
+    at = sets[fst * FST_WIDTH + S_ALT]
+    total = sets[fst * FST_WIDTH + S_ALTS]
+    left = total
+    dropped = bits = 0
+    for i in range(total):
+        fine = alts[at + A_MIN] <= count <= alts[at + A_MAX]
+        if kind == ARRAY_KIND and alts[at + A_OPEN] == VIEWED:
+            can = lookup(C, M_VIEW, at // ALT_WIDTH, count)
+            if can < 0:
+                return can
+            fine = can & 1 != 0
+        if fine and kind != ARRAY_KIND:
+            fine = pending(C, at, sets[fst * FST_WIDTH + S_WORDS], frames[base + F_SEEN]) == 0
+        if not fine:
+            left -= 1
+            bits |= 1 << (i & 15)
+        if bits and (i & 15 == 15 or i + 1 == total):
+            dropped = free_add(C, dropped, ((i >> 4) << 16) | bits)
+            if dropped < 0:
+                return FULL
+            bits = 0
+        at += ALT_WIDTH
+    fst = without_dropped(C, fst, dropped, left)
+    if fst <= 0:
+        return fst
     return complete(C, frames[base + F_PARENT], sets[fst * FST_WIDTH + S_OUTCOME])
 
 

@@ -192,6 +192,14 @@ def check(
     raise typer.Exit(run(schemas, as_json, narrowings, options))
 
 
+@app.command()
+def formats() -> None:
+    """List the wire formats of tool calls, and what each was verified against."""
+    from constrain.cli import formats as command
+
+    command.run()
+
+
 app.command()(coverage)
 app.command()(distortion)
 app.add_typer(bench_commands(), name="bench")

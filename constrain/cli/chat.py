@@ -6,6 +6,7 @@ Tools come from Python files (their public functions), and from JSON files in an
 
 from __future__ import annotations
 
+import contextlib
 import json
 import runpy
 import sys
@@ -18,7 +19,17 @@ from rich.console import Console
 
 from constrain.cli import models
 from constrain.cli.console import errors, progress, results
-from constrain.tools import ToolCall, ToolError, ToolResult, read_tools
+from constrain.tools import (
+    CallFinished,
+    CallProblem,
+    CallStarted,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    read_tools,
+)
 
 
 def run(
@@ -149,12 +160,12 @@ class _Talk:
     def _generate(self) -> Any:
         import constrain
 
-        with progress("answering"):
-            result = constrain.generate_tool_calls(
-                self._model, self._tokenizer, self._messages, self._tools, **self._options
-            )
+        streams = self._printer.streams
+        options = {**self._options, "on_event": self._printer.tell} if streams else self._options
+        with contextlib.nullcontext() if streams else progress("answering"):
+            result = constrain.generate_tool_calls(self._model, self._tokenizer, self._messages, self._tools, **options)
         self._messages = result.messages
-        for turn in result.turns:
+        for turn in () if streams else result.turns:
             self._printer.show(turn)
         if result.truncated:
             errors().print(
@@ -173,26 +184,55 @@ class _Talk:
 
 
 class _Printer:
-    """Shows answers: in colour on a terminal, plain in a pipe, or as one JSON object a line."""
+    """Shows answers: in colour on a terminal, plain in a pipe, or as one JSON object a line.
+
+    On a terminal they are shown as they are written.
+    """
 
     def __init__(self, console: Console, as_json: bool) -> None:
         self._console, self._json = console, as_json
+        self.streams = console.is_terminal and not as_json
+        self._within: str | None = None  # style of the line that is being written
+
+    def tell(self, event: Any) -> None:
+        """Show what an answer that is being written goes on with, an event of the parser; or one that is over."""
+        if isinstance(event, CallFinished):
+            self._end_line()
+            self._line(f"{event.call.name}({event.call.arguments_json})", "green")
+        elif isinstance(event, TextDelta | ReasoningDelta):
+            style = "dim italic" if isinstance(event, ReasoningDelta) else ""
+            if self._within != style:
+                self._end_line()
+            self._within = style
+            self._console.print(event.text, style=style, markup=False, soft_wrap=True, end="")
+        elif not isinstance(event, CallStarted | CallProblem):
+            self.show(event)
+
+    def _end_line(self) -> None:
+        if self._within is not None:
+            self._console.print()
+        self._within = None
 
     def show(self, turn: Any) -> None:
+        """Show an answer; where it was shown as it was written, what came of its calls."""
         message = turn.message
         if self._json:
             print(json.dumps(as_record(turn), ensure_ascii=False), flush=True)
             return
-        self._line(message.reasoning, "dim italic")
-        self._line(message.text)
+        self._end_line()
+        if not self.streams:
+            self._line(message.reasoning, "dim italic")
+            self._line(message.text)
         for number, call in enumerate(message.calls):
-            self._line(f"{call.name}({call.arguments_json})", "green")
+            if not self.streams or len(turn.results) > 1:
+                self._line(f"{call.name}({call.arguments_json})", "green")
             if turn.results:
                 result = turn.results[number]
                 self._line(
                     f"  {'failed:' if result.is_error else '->'} {result.text}", "red" if result.is_error else "dim"
                 )
-        self._line(message.text_after)
+        if not self.streams:
+            self._line(message.text_after)
 
     def _line(self, text: str | None, style: str = "") -> None:
         if text:

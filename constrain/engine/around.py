@@ -14,27 +14,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from constrain.grammars.json_schema.normal import Variable
 from constrain.grammars.languages.base import Language, Role
-from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import intern
 from constrain.kernels import memory as m
 from constrain.kernels.batch import TRACKED
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH, new_frame, new_position
 from constrain.kernels.marked import completing_tokens
 from constrain.kernels.settle import settle_atom
-from constrain.kernels.step import AFTER, ATOM, RAW, UNIQUE_KIND, VALUE
+from constrain.kernels.step import AFTER, ATOM, RAW, SPACED, UNIQUE_KIND, VALUE
 from constrain.wire.texts import search_table
 
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton
 
-_LOOKED_AT = 64  # declared names of which one may be the shortest way on
 NOWHERE = -1
 """In place of a position: what was fed is refused."""
 
@@ -45,9 +42,11 @@ class Calling(Protocol):
     def calls_for(self, state: int) -> Sequence[int]: ...
     def position(self, state: int) -> int: ...
     def after_value(self, state: int, valid: Sequence[bool]) -> int: ...
+    def after_value_for(self, state: int, place: int) -> int: ...
     def after_member(self, owner: Any, position: int) -> int: ...
     def after_word(self, state: int, word: bytes) -> int: ...
     def rest_of_word(self, state: int, word: bytes) -> float: ...
+    def most_rest_of_word(self, state: int) -> float | None: ...
     def way_out(self, state: int) -> int | None: ...
     def rest_after(self, owner: Any) -> float: ...
     def shortest(self, state: int) -> int: ...
@@ -82,6 +81,8 @@ class Around:
         self._automaton: Automaton | None = None
         self._open: dict[int, bool] = {}
         self._ways_out: dict[int, int] = {}
+        self._rests: dict[int, list[float]] = {}  # by number of a call
+        self._names: dict[int, tuple[list[bytes], frozenset[bytes]]] = {}
 
     @property
     def _calling(self) -> Calling:
@@ -141,7 +142,7 @@ class Around:
         shapes.note_added_documents()
         self._calls.append(call)
         frame = self._new(m.FRAMES, new_frame, -1, shapes.outermost_slot(variables), len(self._calls) - 1, 0, 0, 0)
-        return self._position(frame, VALUE)
+        return self._new(m.POS, new_position, frame, VALUE, 0, int(self.automaton.C[m.WHITESPACE] == SPACED), 0)
 
     def _return(self, call: int, outcome: int) -> int:
         state = self._calls[call]
@@ -164,11 +165,11 @@ class Around:
         state = self._calls[call]
         if not isinstance(state, int):
             return [self._calling.rest_after(state)] * count
-        out = []
-        for i in range(count):
-            after = self._calling.after_value(state, [i == j for j in range(count)])
-            out.append(float(self._calling.shortest(after)) if after else math.inf)
-        return out
+        found = self._rests.get(call)
+        if found is None:
+            afters = (self._calling.after_value_for(state, i) for i in range(count))
+            found = self._rests[call] = [float(self._calling.shortest(a)) if a else math.inf for a in afters]
+        return found
 
     # ---- reasoning ---------------------------------------------------------------------------------------------------
 
@@ -241,6 +242,12 @@ class Around:
         factor, more = self.stretch
         return factor * self.automaton.distance(position, stretched=False) + more
 
+    def word_bound(self, position: int) -> float | None:
+        """What `distance` is at most in a position that is within a word, whatever the word; None in others."""
+        _, _, state, _, _ = self._record(position)
+        number = self._state_of(state)
+        return self._calling.most_rest_of_word(number) if self._language.role(number) is Role.COLLECT else None
+
     def is_own(self, position: int) -> bool:
         """Whether the kernels can go on from a position by themselves."""
         return position < TRACKED
@@ -253,7 +260,9 @@ class Around:
             restricted = shape.members is not None and shape.members.components
             found = not restricted and any(getattr(shape.branches[i], "free", None) for i in live)
             if found:
-                *_, new = self.names(position, b"")
+                new, (_, taken) = b"x", self.names_of(position)
+                while new in taken:
+                    new += b"x"
                 found = self.feed(position, new + b'":') != NOWHERE
             self._open[position] = found
         return found
@@ -262,21 +271,14 @@ class Around:
         """Whether what a position is in is a list of strings that differ, which is read as an object's names are."""
         return bool(self._object(position)[0].kind == UNIQUE_KIND)
 
-    def names(self, position: int, begun: bytes) -> list[bytes]:
-        """Names that begin so, in an object that takes any: some declared ones, then one that is not in use."""
-        shape, _, free = self._object(position)
-        declared = [name.encode() for name in shape.names]
-        taken = {*declared, *self.automaton.free_names(free)}
-        state, new = FREE_TEXT.start, begun
-        for byte in begun:
-            state = int(FREE_TEXT.row(state)[byte])
-        while not FREE_TEXT.boundary(state):
-            row = FREE_TEXT.row(state)
-            byte = next(b for b in range(0x80, 0xC0) if row[b])
-            state, new = int(row[byte]), new + bytes((byte,))
-        while not new or new in taken:
-            new += b"x"
-        return [*islice((name for name in declared if name.startswith(begun)), _LOOKED_AT), new]
+    def names_of(self, position: int) -> tuple[list[bytes], frozenset[bytes]]:
+        """The declared names of the object that a position is in, and all that no other member can have."""
+        found = self._names.get(position)
+        if found is None:
+            shape, _, free = self._object(position)
+            declared = [name.encode() for name in shape.names]
+            found = self._names[position] = declared, frozenset((*declared, *self.automaton.free_names(free)))
+        return found
 
     def _object(self, position: int) -> tuple[Any, Any, int]:
         """The shape of the object that a position is in, its live branches, and the list of its free names."""

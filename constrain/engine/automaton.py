@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -237,9 +237,9 @@ class Automaton:
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
-            value = shapes.drop(a, b)
+            value = shapes.drop(a, self._places(b))
         elif kind == intern.M_OUT:
-            value = shapes.scanners.outcome_of(a, b)
+            value = shapes.scanners.outcome_of(a, self._places(b))
         elif kind == intern.M_HEX:
             value = self._escape_successors(a, b)
         elif kind == intern.M_CLASS:
@@ -307,14 +307,21 @@ class Automaton:
             number = entry >> 8
         return bytes(reversed(out))
 
+    def _places(self, number: int) -> Iterator[int]:
+        """The places in a list of them."""
+        for entry in self._listed(number):
+            yield from ((entry >> 16) * 16 + i for i in range(16) if entry >> i & 1)
+
     def free_names(self, free: int) -> list[bytes]:
         """The free names of a list of them."""
-        out = []
-        while free:
-            pair = int(memo_value(self.address, memo_key(intern.M_FREE, free, (1 << 32) - 1)))
-            out.append(self.name(pair & 0xFFFFFFFF))
-            free = pair >> 32
-        return out
+        return [self.name(number) for number in self._listed(free)]
+
+    def _listed(self, number: int) -> Iterator[int]:
+        """What the kernels have put in a list, the newest first."""
+        while number:
+            pair = int(memo_value(self.address, memo_key(intern.M_FREE, number, (1 << 32) - 1)))
+            yield pair & 0xFFFFFFFF
+            number = pair >> 32
 
     def _has_fresh_name(self, frame: int, name: int) -> int:
         """Whether an object has a free name left that begins with `name` and is not in use."""

@@ -271,6 +271,7 @@ class Budget:
             return [(position, math.inf)], group_of
         used, first = np.unique(np.where(bits, group_of[: bits.size], -1), return_index=True)
         out: list[tuple[int, float]] = [(position, math.inf)] * len(groups)
+        words: dict[tuple[int, int], tuple[int, float]] = {}  # of words that are alike but for their text, one
         for g, token in zip(used.tolist(), first.tolist(), strict=True):
             if g < 0:
                 continue
@@ -278,11 +279,16 @@ class Budget:
                 out[g] = a.accept_token(position, token), float(_UNIQUE_SLACK)
                 continue
             stack, mode, q, x, n, stands_in = groups[g]
+            if mode == RAW and n and (alike := words.get((stack, q))) is not None:
+                out[g] = alike
+                continue
             to = int(new_position(a.address, stack, mode, q, x, n))
             while to < 0:
                 a.store.grow(m.POS)
                 to = int(new_position(a.address, stack, mode, q, x, n))
             out[g] = to, name_slack(a, stack, mode, n) if stands_in else 0.0
+            if mode == RAW and n and a.around is not None and (most := a.around.word_bound(to)) is not None:
+                words[stack, q] = out[g] = to, most - self.distance(to)
         unused = set(range(len(groups))) - set(used.tolist())
         for g in unused:
             out[g] = position, 0.0

@@ -243,18 +243,25 @@ class Scanners:
             return np.array(numbers, dtype=np.int32).take(column)
         # Bytes that no part tells apart lead to one state: a number with a digit for each part stands for it.
         every = [moves(language, state) for language, state, _ in parts]
-        joint = every[0][1]
+        joint, size = every[0][1], len(every[0][0])
         for targets, column in every[1:]:
+            if size * len(targets) >= _MOST_JOINT:
+                joint = distinct(joint)[1]
+                size = 257
             joint = joint * len(targets) + column
+            size *= len(targets)
         kinds, column = distinct(joint)
+        some = np.zeros(len(kinds), dtype=np.int64)  # a byte of each kind; any for the first, which may have none
+        some[column] = np.arange(256)
+        digits = np.array([own[some] for _, own in every]).T.tolist()
         numbers = []
-        for kind in kinds:
-            live = []
-            for (language, _, what), (targets, _) in zip(reversed(parts), reversed(every), strict=True):
-                kind, digit = divmod(kind, len(targets))
-                if digit:
-                    live.append((language, targets[digit], what))
-            numbers.append(number_of(live[::-1]) if live else 0)
+        for of_kind in digits:
+            live = [
+                (part[0], targets[digit], part[2])
+                for part, (targets, _), digit in zip(parts, every, of_kind, strict=True)
+                if digit
+            ]
+            numbers.append(number_of(live) if live else 0)
         return np.array(numbers, dtype=np.int32).take(column)
 
     # ---- strings -----------------------------------------------------------------------------------------------------
@@ -453,13 +460,12 @@ class Scanners:
             self._lengths[lengths] = found
         return found
 
-    def outcome_of(self, number: int, subset: int) -> int:
-        """The outcome when the entries in `subset` (a bit mask, in order) are satisfied."""
+    def outcome_of(self, number: int, satisfied: Iterable[int]) -> int:
+        """The outcome when the entries at these places are satisfied."""
         entries = [e for _, _, es in self._texts[number] for e in es]
         bits = 0
-        for i, e in enumerate(entries):
-            if subset >> i & 1:
-                bits |= 1 << e.variable
+        for place in satisfied:
+            bits |= 1 << entries[place].variable
         return self._outcome(bits)
 
     def find_padding(self, number: int) -> None:
@@ -596,6 +602,7 @@ def beginning(language: Language) -> tuple[list[int], NDArray[np.int32], NDArray
     return states, rows, records
 
 
+_MOST_JOINT = 1 << 62
 _CHAIN = 16  # rows built at once where there is one way to go on
 
 Moves = tuple[list[int], NDArray[np.int64]]

@@ -298,10 +298,11 @@ class Shapes:
 
     # ---- moves -------------------------------------------------------------------------------------------------------
 
-    def drop(self, number: int, index: int) -> int:
-        """The set without its `index`-th live branch; 0 when none is left."""
+    def drop(self, number: int, dropped: Iterable[int]) -> int:
+        """The set without some of its live branches, by their places among them; 0 when none is left."""
         shape, live = self.sets[number]
-        rest = live[:index] + live[index + 1 :]
+        gone = set(dropped)
+        rest = tuple(b for place, b in enumerate(live) if place not in gone)
         return self._set(shape, rest) if rest else 0
 
     def after(self, slot: int, outcome: int) -> int:

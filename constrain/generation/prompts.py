@@ -16,9 +16,10 @@ from typing import Any
 
 from constrain.generation.formats import chat_template_of, takes_tools
 from constrain.grammars.tool_formats import Format
-from constrain.tools import Tool, ToolCall, render_calls, template_knows_calls
+from constrain.tools import Tool, ToolCall, ToolChoice, render_calls, template_knows_calls
 
 Messages = Sequence[Mapping[str, Any]]
+AUTO = ToolChoice("auto")
 _MESSAGE_SHAPES = (("object", ""), ("object", None), ("text", ""), ("text", None))
 """How arguments are spelled, and the content of a message that only calls."""
 
@@ -60,14 +61,14 @@ class PromptWriter:
         known = inspect.signature(tokenizer.apply_chat_template).parameters
         self._sanitize = sanitize and "sanitize_control_tokens" in known
 
-    def write(self, messages: Messages) -> Prompt:
-        """The prompt after which the model answers.
+    def write(self, messages: Messages, choice: ToolChoice = AUTO) -> Prompt:
+        """The prompt after which the model answers, which a system prompt tells of the choice as well as of the tools.
 
         Raises:
             ValueError: the template takes the conversation in none of the shapes that are known.
         """
         first: Exception | None = None
-        for spelled, tools, written in self._shapes(messages):
+        for spelled, tools, written in self._shapes(messages, choice):
             try:
                 text = self._render(spelled, tools, tokenize=False)
                 fits = self._fits(text, spelled, tools)
@@ -89,7 +90,9 @@ class PromptWriter:
             **{"add_generation_prompt": True, **self._options, "tools": tools, **options},
         )
 
-    def _shapes(self, messages: Messages) -> Iterator[tuple[Messages, list[dict[str, Any]] | None, bool]]:
+    def _shapes(
+        self, messages: Messages, choice: ToolChoice
+    ) -> Iterator[tuple[Messages, list[dict[str, Any]] | None, bool]]:
         """The conversation and the tools in one shape after the other, and whether calls were written as text."""
         nested = [tool.to_openai() for tool in self._tools]
         shapes = [nested, [tool["function"] for tool in nested]] if nested and self._shows_tools else []
@@ -109,7 +112,7 @@ class PromptWriter:
             if not nested:
                 yield conversation, None, as_text
                 continue
-            told = instructions(self._format, self._tools)
+            told = instructions(self._format, self._tools, choice)
             yield _with_system(conversation, told), None, as_text
             yield _with_user(conversation, told), None, as_text
 
@@ -162,16 +165,24 @@ class PromptWriter:
         return out
 
 
-def instructions(format: Format, tools: Sequence[Tool]) -> str:
-    """What tells a model of tools, and how to call them, whose chat template does not."""
+def instructions(format: Format, tools: Sequence[Tool], choice: ToolChoice = AUTO) -> str:
+    """What tells a model of tools, how to call them, and whether it must, whose chat template does not."""
     listed = "\n".join(json.dumps(tool.to_openai()["function"], ensure_ascii=False) for tool in tools)
     example = ToolCall(None, "tool_name", {"argument": "value"})
     parameters = {"type": "object", "properties": {"argument": {"type": "string"}}}
     shown = render_calls(format, [example], [Tool("tool_name", parameters=parameters)])
-    return (
-        f"You can call these tools:\n{listed}\n"
-        f"To call a tool, answer with its name and its arguments in this form and nothing else:\n{shown}"
-    )
+    resolved = choice.resolve(tools)
+    names = [tool.name for tool in resolved.tools]
+    if not resolved.least:
+        some = "these tools" if len(names) == len(tools) else " or ".join(names) + ", of these tools"
+        first, how = f"You can call {some}:", "To call a tool, answer with its name and its arguments"
+    elif len(names) == 1:
+        first, how = "These are the tools:", f"Call {names[0]}: answer with its name and its arguments"
+    else:
+        some = "one of them" if len(names) == len(tools) else "one of " + ", ".join(names)
+        some += "" if resolved.most == 1 else " or several"
+        first, how = "These are the tools:", f"Call {some}: answer with the name and the arguments"
+    return f"{first}\n{listed}\n{how} in this form and nothing else:\n{shown}"
 
 
 def _with_system(messages: Messages, text: str) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from constrain.generation.prompts import Prompt
 from constrain.generation.result import FinishReason, GenerationStatistics, Turn
 from constrain.jump import jump_generate
 from constrain.logits_processor import ConstrainedLogitsProcessor
+from constrain.tools import Event, ToolCallParser
 from constrain.wire.grammar import ToolCallGrammar
 
 REFUSED = {
@@ -56,6 +57,22 @@ class _Measured(ConstrainedLogitsProcessor):
         self.seconds += time.perf_counter() - begin
 
 
+class _Events:
+    """A streamer of transformers that reads what is written."""
+
+    def __init__(self, parser: ToolCallParser, tell: Callable[[Event], None]) -> None:
+        self._parser, self._tell, self._begun = parser, tell, False
+
+    def put(self, value: torch.Tensor) -> None:
+        if self._begun:  # the prompt comes first
+            for event in self._parser.feed(value.flatten().tolist()):
+                self._tell(event)
+        self._begun = True
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Refuse arguments of `generate` under which a turn is no turn, or not constrained.
 
@@ -71,28 +88,34 @@ def check_options(options: Mapping[str, Any]) -> None:
         raise ValueError("there is a constraint among logits_processor already; the tools make their own")
 
 
-def run_turn(
+def run_turns(
     model: Any,
     tokenizer: Any,
-    prompt: Prompt,
-    compiled: CompiledGrammar,
-    messages: Sequence[Mapping[str, Any]],
+    prompts: Sequence[Prompt],
+    compiled: Sequence[CompiledGrammar],
+    conversations: Sequence[Sequence[Mapping[str, Any]]],
     max_new_tokens: int,
     options: Mapping[str, Any],
     *,
     jump: bool | None,
     close_in_time: bool = False,
-) -> Turn:
-    """Have the model answer; the arguments are those of `generate_tool_calls`.
+    on_event: Callable[[Event], None] | None = None,
+) -> list[Turn]:
+    """Have the model answer each prompt, all in one batch; the arguments are those of `generate_tool_calls`.
 
     Raises:
         GenerationError: what was generated is not what the grammar allows, so it was not heard.
+        ValueError: tokens cannot be forced in a batch.
     """
-    grammar = compiled.grammar
-    assert isinstance(grammar, ToolCallGrammar)
-    vocabulary = compiled.vocabulary
-    ends = sorted({*compiled.end_token_ids, *compiled.stop_token_ids})
-    processor = _Measured(compiled, max_new_tokens=max_new_tokens if close_in_time else None)
+    rows = len(prompts)
+    if on_event is not None and (rows > 1 or options.get("streamer") is not None):
+        raise ValueError("on_event is for one conversation, and in place of a streamer")
+    if rows > 1 and jump:
+        raise ValueError("jump=True is for one conversation; a batch asks the model for every token")
+    ends = sorted({token for one in compiled for token in (*one.end_token_ids, *one.stop_token_ids)})
+    processor = _Measured(
+        compiled[0] if rows == 1 else list(compiled), max_new_tokens=max_new_tokens if close_in_time else None
+    )
     settings: dict[str, Any] = {
         "pad_token_id": ends[0] if tokenizer.pad_token_id is None else tokenizer.pad_token_id,
         **options,
@@ -102,29 +125,75 @@ def run_turn(
     }
     if "stop_strings" in settings:
         settings.setdefault("tokenizer", tokenizer)
-    jumps = may_jump(model, compiled, settings) if jump is None else jump
+    jumps = rows == 1 and (may_jump(model, compiled[0], settings) if jump is None else jump)
     if jumps:
         settings["custom_generate"] = jump_generate
-    inputs = {key: value.to(model.device) for key, value in prompt.inputs.items()}
+    if on_event is not None:
+        grammar = compiled[0].grammar
+        assert isinstance(grammar, ToolCallGrammar)
+        parser = grammar.parser(compiled[0].vocabulary, messages=conversations[0])
+        settings["streamer"] = _Events(parser, on_event)
+    inputs = _padded([prompt.inputs for prompt in prompts], settings["pad_token_id"])
+    inputs = {key: value.to(model.device) for key, value in inputs.items()}
     length = inputs["input_ids"].shape[1]
     begin = time.perf_counter()
     with torch.no_grad():
         output = model.generate(**inputs, **settings)
     seconds = time.perf_counter() - begin
     processor.completed(output)  # raises where the constraint was never heard
-    tokens, ended = _own(output[0, length:].tolist(), ends)
+    turns = []
+    for row, (prompt, one, messages) in enumerate(zip(prompts, compiled, conversations, strict=True)):
+        tokens, ended = _own(output[row, length:].tolist(), ends)
+        masks = processor.masks if rows == 1 else len(tokens)
+        statistics = GenerationStatistics(
+            prompt.inputs["input_ids"].shape[1],
+            len(tokens),
+            len(tokens) - masks if jumps else 0,
+            masks,
+            seconds / rows,
+            processor.seconds / rows,
+        )
+        turns.append(_turn(tokenizer, prompt, one, messages, tokens, statistics, ended, max_new_tokens))
+    return turns
+
+
+def _turn(
+    tokenizer: Any,
+    prompt: Prompt,
+    compiled: CompiledGrammar,
+    messages: Sequence[Mapping[str, Any]],
+    tokens: list[int],
+    statistics: GenerationStatistics,
+    ended: bool,
+    max_new_tokens: int,
+) -> Turn:
+    """What the tokens of an answer say."""
+    grammar = compiled.grammar
+    assert isinstance(grammar, ToolCallGrammar)
     matcher = compiled.matcher()
     for number, token in enumerate(tokens):
         if not matcher.accept_token(token):
             raise GenerationError(f"token {number} of the answer, {token}, is not one that the grammar allows")
-    message = grammar.parse(tokens, vocabulary, messages=messages, errors="collect")
+    message = grammar.parse(tokens, compiled.vocabulary, messages=messages, errors="collect")
     reason: FinishReason = "tool_calls" if message.calls else "stop"
     if not ended and (len(tokens) >= max_new_tokens or message.problems):
         reason = "length"
-    statistics = GenerationStatistics(
-        length, len(tokens), len(tokens) - processor.masks if jumps else 0, processor.masks, seconds, processor.seconds
-    )
     return Turn(message, reason, tokenizer.decode(tokens, skip_special_tokens=False), prompt.text, statistics)
+
+
+def _padded(inputs: Sequence[Mapping[str, torch.Tensor]], pad: Any) -> dict[str, torch.Tensor]:
+    """Inputs of one row each as rows of one batch, padded on the left."""
+    if len(inputs) == 1:
+        return dict(inputs[0])
+    longest = max(one["input_ids"].shape[1] for one in inputs)
+    fill = int(pad[0] if isinstance(pad, list | tuple) else pad)
+    ids = torch.full((len(inputs), longest), fill, dtype=inputs[0]["input_ids"].dtype)
+    mask = torch.zeros_like(ids)
+    for row, one in enumerate(inputs):
+        size = one["input_ids"].shape[1]
+        ids[row, longest - size :] = one["input_ids"][0]
+        mask[row, longest - size :] = one.get("attention_mask", torch.ones_like(one["input_ids"]))[0]
+    return {"input_ids": ids, "attention_mask": mask}
 
 
 def _own(tokens: list[int], ends: Sequence[int]) -> tuple[list[int], bool]:

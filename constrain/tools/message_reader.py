@@ -240,6 +240,8 @@ class MessageReader:
             self._say(place, kept)
             if found is not None or source.closed:
                 self._say(place, "" if found in drop_last else held)
+                if found is None and source.cut:
+                    source.truncated("the text ends within a character")
                 return found
             yield
 
@@ -264,6 +266,8 @@ class MessageReader:
             if found is not None:
                 source.at += len(found)
             elif source.at_end:
+                if source.cut:
+                    source.malformed("expected the end of the message, got the beginning of a character")
                 return
             else:
                 if any(source.cuts(text) for text in (*ends, *more)):

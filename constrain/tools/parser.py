@@ -102,7 +102,8 @@ class ToolCallParser:
         """The message, now that no more text comes. Its `problems` say what is wrong with it."""
         if self._message is None:
             if self._tokens is not None:
-                self._reader.source.add(self._tokens.finish())
+                rest, self._reader.source.cut = self._tokens.finish()
+                self._reader.source.add(rest)
             self._reader.source.closed = True
             self._go_on()
             self._message = self._reader.message()

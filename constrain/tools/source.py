@@ -58,10 +58,11 @@ class Source:
         text: what is there of the text; what was read may be gone.
         at: where in `text` it is read.
         closed: whether nothing more will come.
+        cut: whether it is closed within a character, of which nothing is in `text`.
     """
 
     def __init__(self, prefix: str = "") -> None:
-        self.text, self.at, self.closed = prefix, 0, False
+        self.text, self.at, self.closed, self.cut = prefix, 0, False, False
         self._gone = -len(prefix)
 
     @property

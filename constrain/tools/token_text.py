@@ -1,7 +1,8 @@
 """Token ids as text, special tokens under their names, for parsing.
 
 Bytes that are no UTF-8 become halves of surrogate pairs, as Python's "surrogateescape" has it: a call that holds any is
-malformed, and free text shows U+FFFD in their place.
+malformed, and free text shows U+FFFD in their place. A character that was begun when the ids ran out is no text yet:
+the message is cut off within it.
 """
 
 from __future__ import annotations
@@ -52,9 +53,15 @@ class TokenText:
                 raise ValueError(f"the token id {token} has no text in this vocabulary")
         return "".join(out)
 
-    def finish(self) -> str:
-        """The text of an incomplete character at the end."""
-        return self._decoder.decode(b"", final=True)
+    def finish(self) -> tuple[str, bool]:
+        """The text that is left, and whether the ids ran out within a character.
+
+        A character that an end-of-sequence id cuts off is none, and never will be: its bytes are text.
+        """
+        pending, _ = self._decoder.getstate()
+        if pending and not self.ended:
+            return "", True
+        return self._decoder.decode(b"", final=True), False
 
 
 def marker_tokens(vocabulary: Vocabulary) -> frozenset[str]:

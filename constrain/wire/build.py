@@ -51,6 +51,8 @@ class Message:
         counted: calls of the conversation so far, where ids go on counting.
         symbols: the markers that are tokens of the vocabulary.
         ends: those of them that end a sequence whatever it holds.
+        blank_before: whether the blank that stands before JSON arguments is exactly the one that the format has there,
+            and not read with the value.
     """
 
     format: Format
@@ -60,6 +62,7 @@ class Message:
     counted: int
     symbols: Collection[str]
     ends: Sequence[str] = ()
+    blank_before: bool = False
 
     @property
     def tools(self) -> Numbers:
@@ -109,6 +112,8 @@ class _Builder:
             # Whitespace before a JSON value is read with the value.
             if not (isinstance(part, Blank) and isinstance(after, Arguments) and json_arguments):
                 following = self._part(part, following)
+            elif self._m.blank_before:
+                following = Exactly(part.canonical.encode(), following)
             after = part
         return following
 

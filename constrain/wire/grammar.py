@@ -15,7 +15,7 @@ from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.grammar import DEFAULT_CACHE_BYTES, Grammar, Narrowing, json_schema
 from constrain.engine.markers import Markers
 from constrain.engine.matcher import Matcher
-from constrain.engine.text_style import TextStyle
+from constrain.engine.text_style import Escapes, PropertyOrder, TextStyle, Whitespace
 from constrain.grammars.errors import ConstrainError, ToolFormatError
 from constrain.grammars.json_schema.deferred import frozen, thawed
 from constrain.grammars.json_schema.inhabit import Inhabitation
@@ -35,6 +35,7 @@ from constrain.tools import (
     ArgumentChecker,
     ParsedMessage,
     Tool,
+    ToolCallParser,
     ToolChoice,
     close_objects,
     parse_message,
@@ -50,6 +51,7 @@ from constrain.wire.build import Message, build
 from constrain.wire.marks import forbidden_texts, marks_of
 from constrain.wire.nodes import Values
 from constrain.wire.restricted import check_names, has_plain_names, restricted
+from constrain.wire.spelling_options import check_plain, check_style
 from constrain.wire.symbols import symbol, token_of, with_symbols
 
 _KEPT_TOOLS = 256
@@ -76,14 +78,13 @@ class ToolCallGrammar(Grammar):
         start: GenerationStart,
         counted: int,
         closed_objects: bool,
-        whitespace: bool,
+        style: TextStyle,
         reasoning_budget: int | None = None,
     ) -> None:
         self.format, self.tools, self.least, self.most = format, tuple(tools), least, most
         self.start, self.reasoning_budget = start, reasoning_budget
         self._counted, self._closed = counted, closed_objects
-        self._whitespace, self._pattern = whitespace, None
-        self._style = TextStyle("bounded" if whitespace else "none")
+        self._style, self._pattern = style, None
         self._check()
         # Most tools are plain, which is soon seen; in the others there may be something that cannot be enforced.
         self._schemas: list[bytes] = []
@@ -100,13 +101,14 @@ class ToolCallGrammar(Grammar):
         """Hexadecimal digest of all that decides which messages are accepted."""
         content = json.dumps(
             [repr(self.format), self.least, self.most, repr(self.start), self.reasoning_budget, self._counted,
-             self._closed, self._whitespace,
+             self._closed, repr(self._style),
              [[t.name, t.argument_schema] for t in self.tools]],
             default=str,
         )  # fmt: skip
         return hashlib.sha256(content.encode()).hexdigest()
 
     def _check(self) -> None:
+        check_style(self._style, self.format, len(self.tools))
         check_unique((f"tool {i}", t) for i, t in enumerate(self.tools))
         for tool in self.tools:
             if not self.format.names.allows(tool.name):
@@ -118,9 +120,13 @@ class ToolCallGrammar(Grammar):
     def _plain(self, parameters: dict[str, Any]) -> bytes | None:
         """A copy of a schema that evidently can be enforced, and be written by the format; None of any other."""
         data = frozen(parameters)
-        if data is None or isinstance(self.format.arguments, JsonArguments):
+        if data is None:
+            return None
+        is_json = isinstance(self.format.arguments, JsonArguments)
+        if is_json and self._style.escapes == "any":
             return data
-        return data if has_plain_names(parameters) and not any(text in data for text in self._forbidden) else None
+        fits = is_json or has_plain_names(parameters)
+        return data if fits and not any(text in data for text in self._forbidden) else None
 
     @cached_property
     def _forbidden(self) -> tuple[bytes, ...]:
@@ -132,7 +138,7 @@ class ToolCallGrammar(Grammar):
         try:
             # Closed before what the format cannot write is taken away.
             closed = close_objects(schema) if self._closed and tool.strict is not False else schema
-            return _arguments(_content(self._written(closed, schema)), self._whitespace)
+            return _arguments(_content(self._written(closed, schema)), self._style)
         except ConstrainError as error:
             raise _of_tool(error, tool.name) from error
 
@@ -143,6 +149,8 @@ class ToolCallGrammar(Grammar):
             return restricted(parameters, read_by, forbidden_texts(self.format), flagged=dialect.flagged)
         if isinstance(dialect, PythonArguments | BareArguments):
             check_names(parameters, dialect)
+        if isinstance(dialect, JsonArguments) and self._style.escapes == "plain":
+            check_plain(parameters, forbidden_texts(self.format))
         return parameters
 
     @property
@@ -190,13 +198,36 @@ class ToolCallGrammar(Grammar):
             message if isinstance(message, str) else list(message),
             self.format,
             self._checker,
-            ToolChoice("required" if self.least else "auto", None, True if self.most is None else max(self.most, 1)),
+            self._parsed_choice,
             vocabulary=vocabulary,
             start=self.start,
             messages=messages,
             end_texts=end_texts,
             errors=errors,
         )
+
+    def parser(
+        self,
+        vocabulary: Vocabulary | None = None,
+        *,
+        messages: Sequence[Mapping[str, Any]] = (),
+        end_texts: Sequence[str] = (),
+    ) -> ToolCallParser:
+        """What reads a message as it comes, and says the same as `parse`, whose arguments these are."""
+        return ToolCallParser(
+            self.format,
+            self._checker,
+            self._parsed_choice,
+            vocabulary=vocabulary,
+            start=self.start,
+            messages=messages,
+            end_texts=end_texts,
+        )
+
+    @property
+    def _parsed_choice(self) -> ToolChoice:
+        most = True if self.most is None else max(self.most, 1)
+        return ToolChoice("required" if self.least else "auto", None, most)
 
     @cached_property
     def _checker(self) -> ArgumentChecker:
@@ -208,13 +239,14 @@ class ToolCallGrammar(Grammar):
 
     def _normal_form(self) -> tuple[NormalForm, Inhabitation]:
         """Of any value; tools are taken in when they are called."""
-        forms = NormalForm(SchemaDocument([Subschema(pointer="")], 0))
-        return forms, Inhabitation(forms)
+        declared = self._style.property_order == "declared"
+        forms = NormalForm(SchemaDocument([Subschema(pointer="")], 0, declared_order=declared))
+        return forms, self._new_inhabitation(forms)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (
             self.format, self.tools, self.least, self.most, self.start, self._counted, self._closed,
-            self._whitespace, self.reasoning_budget,
+            self._style, self.reasoning_budget,
         )  # fmt: skip
 
 
@@ -226,7 +258,7 @@ def _restore(
     start: GenerationStart,
     counted: int,
     closed: bool,
-    whitespace: bool,
+    style: TextStyle,
     budget: int | None,
 ) -> ToolCallGrammar:
     return ToolCallGrammar(
@@ -237,7 +269,7 @@ def _restore(
         start=start,
         counted=counted,
         closed_objects=closed,
-        whitespace=whitespace,
+        style=style,
         reasoning_budget=budget,
     )
 
@@ -247,9 +279,11 @@ def _content(schema: Any) -> str:
 
 
 @lru_cache(maxsize=_KEPT_TOOLS)
-def _arguments(schema: str, whitespace: bool) -> Grammar:
+def _arguments(schema: str, style: TextStyle) -> Grammar:
     """The grammar of arguments, kept by content: tools come again in one conversation after the other."""
-    return json_schema(json.loads(schema), whitespace="bounded" if whitespace else "none")
+    return json_schema(
+        json.loads(schema), whitespace=style.whitespace, property_order=style.property_order, escapes=style.escapes
+    )
 
 
 def _of_tool(error: ConstrainError, name: str) -> Exception:
@@ -291,11 +325,21 @@ class CompiledToolCalls(CompiledGrammar):
     def _new_automaton(self) -> Automaton:
         grammar = self.grammar
         forms, _ = grammar._normal_form()
-        values = _Arguments(grammar, forms, Inhabitation(forms, self._terminals.spelling))
+        gap = grammar._new_inhabitation(forms).gap
+        values = _Arguments(grammar, forms, Inhabitation(forms, self._terminals.spelling, gap))
         names = [tool.name for tool in grammar.tools]
         ids = self.vocabulary.eos_token_ids
         ends = [text for text in sorted(self._symbols) if token_of(self.vocabulary, text) in ids]
-        message = Message(grammar.format, names, grammar.least, grammar.most, grammar._counted, self._symbols, ends)
+        message = Message(
+            grammar.format,
+            names,
+            grammar.least,
+            grammar.most,
+            grammar._counted,
+            self._symbols,
+            ends,
+            blank_before=grammar._style.whitespace == "spaced",
+        )
         reasoning, prefix = way_in(grammar.format, grammar.start)
         wire = build(message, values, reasoning=reasoning)
         dialect = grammar.format.arguments
@@ -380,7 +424,9 @@ def tool_calls(
     reasoning_budget: int | None = None,
     counted: int = 0,
     closed_objects: bool = True,
-    whitespace: Literal["bounded", "none"] = "bounded",
+    whitespace: Whitespace = "bounded",
+    property_order: PropertyOrder = "any",
+    escapes: Escapes = "any",
 ) -> ToolCallGrammar:
     """The grammar of a model's message where it is given tools.
 
@@ -398,12 +444,14 @@ def tool_calls(
             is complete, and no other begins.
         counted: calls of the conversation so far; formats whose ids count go on from there.
         closed_objects: read an absent `additionalProperties` as false, as most schemas of tools mean it.
-        whitespace: as for `json_schema`, within arguments.
+        whitespace, property_order, escapes: as for `json_schema`, within arguments. "spaced" is for formats whose
+            arguments are JSON; "declared" not for several tools where the arguments come before the name; with "plain",
+            texts that JSON arguments can hold only with an escape, such as the format's markers, cannot be written.
 
     Raises:
         ToolError: a tool cannot be read, or the format cannot write its name.
         ToolChoiceError: the choice is none, or does not fit the tools.
-        ToolFormatError: there is no such format.
+        ToolFormatError: there is no such format, or it cannot honour a choice of spelling.
         InvalidSchemaError, UnsupportedSchemaError, UnsatisfiableSchemaError, ResourceLimitError: about the parameters
             of a tool, which the pointer names before its "#".
     """
@@ -423,6 +471,6 @@ def tool_calls(
         start=start_of(wire_format, reasoning, start),
         counted=counted,
         closed_objects=closed_objects,
-        whitespace=whitespace == "bounded",
+        style=TextStyle(whitespace, property_order, escapes),
         reasoning_budget=reasoning_budget,
     )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import keyword
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import islice
 from typing import Protocol
 
 from constrain.grammars.languages.text import FREE_TEXT
@@ -30,7 +31,7 @@ class Typist(Protocol):
     def is_own(self, position: int) -> bool: ...
     def is_open(self, position: int) -> bool: ...
     def is_list(self, position: int) -> bool: ...
-    def names(self, position: int, begun: bytes) -> Sequence[bytes]: ...
+    def names_of(self, position: int) -> tuple[Sequence[bytes], Set[bytes]]: ...
 
 
 Owner = tuple["TypedArguments", Progress]
@@ -42,6 +43,7 @@ class TypedArguments(Node):
     def __init__(self, typist: Callable[[], Typist], following: Node) -> None:
         self._typist, self.following = typist, following
         self._starts: dict[Progress, int] = {}
+        self._rests: dict[tuple[int, Progress, bytes], float] = {}
 
     @property
     def typist(self) -> Typist:
@@ -64,12 +66,52 @@ class TypedArguments(Node):
         """The items after a word that was read as a whole: the name of a member that is not declared, or any."""
 
     def rest_of_word(self, item: Item, word: bytes) -> float:
-        """Bytes of a short way from within a word, of which this much has been read, to the end of the message."""
+        """Bytes of a short way from within a word, of which this much has been read, to the end of the message.
+
+        It is that of a declared name which begins so, or of any other, after which the way is taken to be as after the
+        shortest one: that leaves the fewest short names, should more be needed.
+        """
+        _, position, state = item.at
+        declared, taken = self.typist.names_of(position)
         best = math.inf
-        for name in self.typist.names(item.at[1], word):
-            if after := self.after_word(item, name):
-                best = min(best, len(name) - len(word) + 1 + min(i.node.rest(i) for i in after))
-        return best
+        for name in islice((name for name in declared if name.startswith(word)), _LOOKED_AT):
+            best = min(best, len(name) - len(word) + 1 + self._rest_after(item, name))
+        added = FREE_TEXT.shortest(state)
+        if not added:
+            while not self._is_free(word + b"x" * added, taken):
+                added += 1
+        return min(best, added + 1 + self._rest_after(item, self._first_free(taken)))
+
+    def most_rest_of_word(self, item: Item) -> float:
+        """What `rest_of_word` is at most, whatever has been read of the word."""
+        _, position, state = item.at
+        _, taken = self.typist.names_of(position)
+        # One letter more leads past a name that is in use, and past a word that is none.
+        added = FREE_TEXT.shortest(state) or len(taken) + 2
+        return added + 1 + self._rest_after(item, self._first_free(taken))
+
+    def _rest_after(self, item: Item, name: bytes) -> float:
+        """Bytes of a short way to the end of the message from after a name."""
+        key = (item.at[1], item.progress, name)
+        found = self._rests.get(key)
+        if found is None:
+            items = self.after_word(item, name)
+            found = self._rests[key] = min((i.node.rest(i) for i in items), default=math.inf)
+        return found
+
+    def _first_free(self, taken: Set[bytes]) -> bytes:
+        word = b"x"
+        while not self._is_free(word, taken):
+            word += b"x"
+        return word
+
+    def _is_free(self, word: bytes, taken: Set[bytes]) -> bool:
+        """Whether a word is the name of a member that is neither declared nor in use."""
+        return bool(word) and word not in taken and self.is_name(word)
+
+    def is_name(self, word: bytes) -> bool:  # noqa: ARG002
+        """Whether the notation has a name that is this word."""
+        return True
 
     def _word(self, item: Item, name: bytes, end: bytes) -> Iterator[tuple[Sequence[int], Items]]:
         """How a word goes on: with whole characters of `name`, up to `end`. An item is ("word", position, state)."""
@@ -159,9 +201,12 @@ class PythonKeywords(TypedArguments):
     def _typed(self, position: int, key: bytes) -> int:
         return self.typist.feed(position, b'"' + key)
 
+    def is_name(self, word: bytes) -> bool:
+        return word.decode() not in _KEYWORDS
+
     def after_word(self, item: Item, word: bytes) -> Items:
         position = item.at[1]
-        value = self.typist.feed(position, word + b'":') if word.decode() not in _KEYWORDS else NOWHERE
+        value = self.typist.feed(position, word + b'":') if self.is_name(word) else NOWHERE
         return (Item(self, ("call", value), item.progress),) if value != NOWHERE else ()
 
     def rest(self, item: Item) -> float:
@@ -176,6 +221,7 @@ class PythonKeywords(TypedArguments):
 _NAME_START = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 _NAME = _NAME_START + b"0123456789"
 _MOST_BLANKS = 33
+_LOOKED_AT = 64  # declared names of which one may be the shortest way on
 _KEYWORDS = frozenset(keyword.kwlist)
 
 

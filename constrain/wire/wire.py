@@ -131,6 +131,13 @@ class Wire(Language):
             return items[0].node.rest_of_word(items[0], word)
         return self.shortest(state)
 
+    def most_rest_of_word(self, state: int) -> float | None:
+        """What `rest_of_word` is at most; None in a state in which words are of other kinds."""
+        items = self._states[state]
+        if len(items) == 1 and isinstance(items[0].node, TypedArguments):
+            return items[0].node.most_rest_of_word(items[0])
+        return None
+
     def rest_after(self, owner: Owner) -> float:
         """Bytes of a short way to the end of the message from after typed arguments."""
         node, progress = owner
@@ -146,6 +153,13 @@ class Wire(Language):
         (item,) = self._states[state]
         assert isinstance(item.node, ArgumentsOf)
         return self.number(item.node.after(item, valid))
+
+    def after_value_for(self, state: int, place: int) -> int:
+        """The state after arguments that are valid for one alone of the tools that the state has called for."""
+        (item,) = self._states[state]
+        assert isinstance(item.node, ArgumentsOf)
+        progress = item.progress._replace(tools=(item.progress.tools[place],))
+        return self.number(item.node.following.enter(progress))
 
 
 def _calls(item: Item) -> bool:

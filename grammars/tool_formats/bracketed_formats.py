@@ -1,5 +1,7 @@
 """Formats that put each call, or each part of one, between markers of their own: DeepSeek, Kimi, harmony; and those
 that write a call as Python does or as Gemma does.
+
+Those without `verified` are unverified against a template: none was to hand.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ DEEPSEEK_V3 = Format(
     first="<｜tool▁calls▁begin｜>",
     call="<｜tool▁call▁begin｜>function<｜tool▁sep｜>⟨name⟩\n```json\n·⟨arguments⟩⏎```<｜tool▁call▁end｜>",
     models="DeepSeek V3, R1 and R1-0528",
+    verified="chat template of DeepSeek V3",
     between="⏎",
     last="<｜tool▁calls▁end｜>",
     reasoning=Reasoning("<think>", "</think>", begin="\n", end="\n", after="\n\n"),

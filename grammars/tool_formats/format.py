@@ -64,6 +64,8 @@ class Format:
         name: by which it is chosen.
         call: template of one call, or several in which models write it; the renderer writes the first.
         models: which models write it, in words.
+        verified: what of a model's own the tests hold it against, such as a chat template; "" says that it is written
+            after descriptions and parsers of it, unverified against a template.
         arguments: the dialect of ⟨arguments⟩.
         first, between, last: templates around the run of calls.
         text: where free text may stand: "before" the calls; "around" them; "instead" of them, so that a message is
@@ -111,6 +113,7 @@ class Format:
     may_be_empty: bool = False
     ids: CallIds | None = None
     names: NameRule = ANY_NAME
+    verified: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for key, reason in self._problems():

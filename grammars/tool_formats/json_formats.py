@@ -2,6 +2,8 @@
 
 The layout in the templates is what the models' chat templates write; within the JSON and around it any whitespace is
 taken.
+
+Those without `verified` are unverified against a template: none was to hand.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ QWEN3 = Format(
     "qwen3",
     call=f"<tool_call>⏎{_NAME_FIRST}⏎</tool_call>",
     models="Qwen2.5, Qwen3, Qwen3-Next and models trained on their layout",
+    verified="chat template of Qwen3",
     between="⏎",
     after_text="\n",
     reasoning=_THINK,
@@ -70,6 +73,7 @@ SMOLLM2 = Format(
     first="<tool_call>·[⏎",
     call=_NAME_FIRST,
     models="SmolLM2 Instruct (1.7B); [] says that nothing is called",
+    verified="chat template of SmolLM2, which has calls in the content",
     between="·,⏎",
     last="⏎]</tool_call>",
     text="instead",
@@ -151,6 +155,7 @@ MISTRAL_V3 = Format(
     first="[TOOL_CALLS]·[·",
     call='{·"name":␣"⟨json_name⟩"·,␣"arguments":␣⟨arguments⟩·,␣"id":␣"⟨id⟩"·}',
     models="Mistral 7B v0.3, Nemo (v3), Large 2411 and Small 3 (v7)",
+    verified="encoders and templates of mistral-common, versions 3 and 7",
     between="·,␣",
     last="·]",
     markers=("[TOOL_CALLS]",),
@@ -162,6 +167,7 @@ MISTRAL_V11 = Format(
     "mistral_v11",
     call="[TOOL_CALLS]·⟨name⟩[CALL_ID]⟨id⟩[ARGS]·⟨arguments⟩·",
     models="Mistral with tokenizer version 11",
+    verified="encoder and template of mistral-common, version 11",
     markers=("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
     ids=_MISTRAL_IDS,
     names=SHORT_NAME,
@@ -172,6 +178,7 @@ MISTRAL_V13 = Format(
     # Nothing is written between text and calls, nor an id; the API wants ids of nine characters all the same.
     call="[TOOL_CALLS]·⟨name⟩[ARGS]·⟨arguments⟩·",
     models="Mistral with tokenizer versions 13 and 15",
+    verified="encoder and template of mistral-common, version 13",
     reasoning=Reasoning("[THINK]", "[/THINK]"),
     markers=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]"),
     ids=_MISTRAL_IDS,

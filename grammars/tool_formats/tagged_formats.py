@@ -1,6 +1,8 @@
 """Formats that write every argument between tags, strings as they are.
 
 A string cannot hold the tag that ends it. What a bare text means is said in `readings`.
+
+Those without `verified` are unverified against a template: none was to hand.
 """
 
 from __future__ import annotations

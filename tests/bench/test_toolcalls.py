@@ -109,6 +109,15 @@ def test_files_of_bfcl(tmp_path: Path) -> None:
     assert read_cases(tmp_path)[0].id == "simple_0"
     path.with_name("BFCL_v3_irrelevance.json").write_text(path.read_text())
     assert read_cases(path.with_name("BFCL_v3_irrelevance.json"))[0].expected == []
+    line = json.loads(path.read_text())
+    of_java = {"m": {"type": "HashMap"}, "l": {"type": "ArrayList"}, "c": {"type": "char"}, "n": {"type": ""}}
+    line["function"][0]["parameters"]["properties"] = of_java
+    path.write_text(json.dumps(line) + "\n")
+    read = read_cases(path)[0].tools[0].parameters["properties"]
+    assert read == {"m": {"type": "object"}, "l": {"type": "array"}, "c": {"type": "string"}, "n": {}}
+    turns = {"id": "multi_turn_0", "question": [[{"role": "user", "content": "A."}]], "involved_classes": ["B"]}
+    path.with_name("BFCL_v3_multi_turn.json").write_text(json.dumps(turns) + "\n")
+    assert len(read_cases(tmp_path)) == 2  # a folder may hold other files
     path.write_text("{}\n")
     with pytest.raises(BenchError, match="line 1, is no question"):
         read_cases(path)

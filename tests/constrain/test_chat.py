@@ -94,6 +94,27 @@ def test_json(chat: Any) -> None:
     assert second == {"text": "21.", "calls": [], "finish_reason": "stop"}
 
 
+def test_a_terminal_shows_an_answer_as_it_is_written(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    written: list[str] = []
+    kept = Console.print
+
+    def noted(self: Console, *things: Any, **options: Any) -> None:
+        written.append("".join(map(str, things)) + options.get("end", "\n"))
+        kept(self, *things, **options)
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(Console, "print", noted)
+    answers = ["Let me see.\n" + call("Oslo"), "21 degrees, and sun."]
+    status, _, _, _ = chat(answers, "--message", "Weather?", "--execute")
+    assert status == 0
+    assert "".join(written) == (
+        'Let me see.\nget_weather({"city": "Oslo"})\n  -> {"city": "Oslo", "degrees": 21}\n21 degrees, and sun.\n'
+    )
+    assert len(written) > 12  # piece by piece
+
+
 def test_lines_are_messages_of_one_conversation(chat: Any) -> None:
     status, out, _, model = chat([call("Oslo"), "B."], "--system", "Be brief.", lines="Weather?\n\nAnd now?\n")
     assert status == 0

@@ -263,6 +263,22 @@ def test_a_template_without_tools_has_the_system_prompt_tell_of_them() -> None:
     assert 'Result of weather:\n{"city": "Oslo", "degrees": 22}' in second.prompt
 
 
+@pytest.mark.parametrize(
+    ("choice", "parallel", "told"),
+    [
+        ("auto", True, "You can call these tools:"),
+        ("required", True, "Call one of them or several: answer"),
+        ("required", False, "Call one of them: answer"),
+        ({"type": "function", "name": "weather"}, True, "Call weather: answer"),
+    ],
+)
+def test_a_system_prompt_tells_of_the_choice(choice: Any, parallel: bool, told: str) -> None:
+    made = model("", template=PLAIN, markers=False)
+    result = ask(made, tool_choice=choice, parallel=parallel, max_new_tokens=9)
+    assert told in result.turns[0].prompt
+    assert ("You can call" in result.turns[0].prompt) is (choice == "auto")
+
+
 def test_the_conversation_goes_on() -> None:
     result = ask(model(call("clock")), executor=True, max_rounds=1)
     more = [*result.messages, {"role": "user", "content": "And now?"}]
@@ -311,6 +327,22 @@ def test_nobody_writes_the_turn_of_another() -> None:
 # --- errors
 
 
+@pytest.mark.parametrize("jump", [True, False])
+def test_what_is_written_is_told_as_it_is_written(jump: bool) -> None:
+    events: list[Any] = []
+    made = model("Let me see.\n" + call("weather", city="Oslo"))
+    result = ask(made, jump=jump, on_event=events.append)
+    texts = [event.text for event in events if isinstance(event, constrain.tools.TextDelta)]
+    assert len(texts) > 2
+    assert "".join(texts) == result.message.text == "Let me see."
+    kinds = [type(event).__name__ for event in events[len(texts) :]]
+    assert kinds == ["CallStarted", "CallFinished", "Turn"]
+    assert events[-1] is result.turns[0]
+    assert events[-2].call.arguments == result.calls[0].arguments
+    with pytest.raises(ValueError, match="one conversation"):
+        ask(model("A."), messages=["A", "B"], on_event=events.append)
+
+
 def test_errors() -> None:
     with pytest.raises(ValueError, match="no chat template"):
         ask(model("A.", template=None), format="plain_json")
@@ -321,7 +353,7 @@ def test_errors() -> None:
     with pytest.raises(ToolChoiceError, match="there are no tools"):
         ask(model("A."), [], tool_choice="required")
     with pytest.raises(TypeError, match="one conversation"):
-        ask(model("A."), messages=[[{"role": "user", "content": "A"}]])
+        ask(model("A."), messages=[[{"role": "user", "content": "A"}], {"role": "user", "content": "A"}])
     with pytest.raises(ValueError, match="max_rounds"):
         ask(model("A."), max_rounds=0)
     with pytest.raises(ValueError, match="reasoning_budget"):

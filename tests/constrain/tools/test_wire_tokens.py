@@ -56,7 +56,39 @@ def test_characters_that_several_tokens_make():
     events = [event.text for byte in data for event in parser.feed(byte)]
     assert events == ["a", "é", "😀"]
     parser.feed("😀".encode()[:2])
-    assert parser.finish().text == "aé😀\ufffd\ufffd"
+    cut = parser.finish()
+    assert cut.text == "aé😀"
+    assert cut.truncated
+    ended = parse_message([*"aé".encode(), 0xC3, 256], "qwen3", TOOLS, vocabulary=vocab, errors="collect")
+    assert (ended.text, ended.problems) == ("aé\ufffd", ())  # no more could have come
+
+
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_ids_that_run_out_within_a_character_are_cut_off_not_malformed(name, special):
+    format = FORMATS[name]
+    call = ToolCall(None, CALL_A.name, {"city": "é😀", "days": 3})
+    vocab, ids = vocabulary(format.forbidden, special)
+    tokens = encoded(render_message(format, [call], TOOLS), ids)
+    within = [i for i in range(1, len(tokens)) if tokens[i] < 256 and tokens[i] & 0xC0 == 0x80]
+    assert len(within) >= 4
+    for size in within:
+        whole = parse_message(tokens[:size], format, CHECKER, "required", vocabulary=vocab, errors="collect")
+        assert [p.error.kind for p in whole.problems] == ["truncated"]
+        parser = ToolCallParser(format, CHECKER, "required", vocabulary=vocab)
+        for token in tokens[:size]:
+            parser.feed(token)
+        streamed = parser.finish()
+        assert str(streamed.problems[0].error) == str(whole.problems[0].error)
+        assert (streamed.text, streamed.reasoning) == (whole.text, whole.reasoning)
+
+
+def test_the_beginning_of_a_character_where_nothing_may_follow_is_malformed():
+    vocab, ids = vocabulary(FORMATS["qwen3"].forbidden, special=True)
+    tokens = encoded(render_message("qwen3", [CALL_A], TOOLS), ids)
+    message = parse_message([*tokens, 0xC3], "qwen3", CHECKER, vocabulary=vocab, errors="collect")
+    assert [p.error.kind for p in message.problems] == ["malformed"]
+    assert said(message.calls) == said([CALL_A])
 
 
 def test_bytes_that_are_no_text_spoil_a_call_but_not_a_text():

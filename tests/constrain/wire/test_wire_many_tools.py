@@ -123,3 +123,25 @@ def test_what_is_left_out_is_told_by_tool(name):
     grammar = tool_calls([tool(1), Tool("odd", parameters=odd)], format=name)
     assert [(u.pointer.partition("#")[0], u.keyword) for u in grammar.unenforced] == [("odd", "format")]
     assert isinstance(grammar.narrowings, tuple)
+
+
+def test_arguments_before_the_name_of_hundreds_of_tools():
+    tools = [tool(i) for i in range(400)]
+    compiled = tool_calls(tools, format="hermes", tool_choice="required").compile(vocabulary_of("hermes", "special"))
+    mask = np.zeros(compiled.bitmask_words, dtype=np.int32)
+    for number in (0, 5, 399, 137):
+        declared = tools[number].argument_schema["properties"]
+        sample = {"string": "ab", "integer": 12, "number": 1.5, "boolean": True}
+        arguments = {name: sample[s["type"]] for name, s in declared.items() if name != "kind"}
+        arguments["kind"] = f"c{number}"
+        text = render_calls("hermes", [ToolCall(None, tools[number].name, arguments)], tools)
+        matcher, steps = compiled.matcher(), []
+        for token in cut(compiled, text):
+            start = time.thread_time()
+            matcher.fill_next_token_bitmask(mask)
+            assert matcher.accept_token(token)
+            steps.append(time.thread_time() - start)
+        assert matcher.is_accepting
+        assert np.median(steps) < 0.005  # 0.02 ms on two shared cores
+        other = render_calls("hermes", [ToolCall(None, tools[number - 1].name, arguments)], tools)
+        assert accepts(compiled, other) is not True
