@@ -370,6 +370,20 @@ def test_a_name_of_a_bare_format_cannot_hold_what_its_notation_uses():
                 tool_calls([bad], format=name)
 
 
+@pytest.mark.parametrize("key", ["a\u3000", "\u2000", "\x85b", "é", "\U0001f600"])
+def test_a_name_of_a_bare_format_may_hold_blanks_beyond_ascii(key):
+    """Grammar, parser and renderer agree on what a name is made of."""
+    for name in NAMES:
+        if isinstance(FORMATS[name].arguments, BareArguments):
+            tool = Tool("any_thing", parameters={"type": "object", "additionalProperties": {"type": "integer"}})
+            call = ToolCall(None, "any_thing", {key: 3})
+            text = render_calls(name, [call], [tool])
+            compiled = tool_calls([tool], format=name, tool_choice="required").compile(vocabulary_of(name, "special"))
+            assert accepts(compiled, text) is True
+            (found,) = compiled.grammar.parse(text).calls
+            assert found.arguments == {key: 3}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_all_tools_share_is_one_grammar_for_three_calls(name):
     if name in SEVERAL:
