@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.grammars.json_schema.normal import Variable
 from constrain.grammars.languages.base import Language, Role
@@ -27,6 +28,8 @@ from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH, new_frame, new_posi
 from constrain.kernels.marked import completing_tokens
 from constrain.kernels.settle import settle_atom
 from constrain.kernels.step import AFTER, ATOM, RAW, SPACED, UNIQUE_KIND, VALUE
+from constrain.kernels.typed import UNKNOWN, feed_each
+from constrain.wire.feeding import Texts
 from constrain.wire.texts import search_table
 
 if TYPE_CHECKING:
@@ -213,6 +216,24 @@ class Around:
             return position
         finally:
             C[m.ARGUMENT_DEPTH], C[m.WIRE] = kept
+
+    def feed_each(self, position: int, texts: Texts, *, marked: bool = True) -> NDArray[np.int64]:
+        """As `feed`: the position after each of some texts as if it came alone, NOWHERE for those that are refused."""
+        automaton, data = self.automaton, texts.data
+        if not automaton.shapes.tracks and self.is_own(position):
+            C = automaton.C
+            kept = int(C[m.ARGUMENT_DEPTH]), int(C[m.WIRE])
+            C[m.ARGUMENT_DEPTH] = -1
+            if not marked:
+                C[m.WIRE] = 0
+            out = np.full(len(data), UNKNOWN, dtype=np.int64)
+            try:
+                automaton.call(feed_each, position, texts.joined, texts.offsets, out)
+            finally:
+                C[m.ARGUMENT_DEPTH], C[m.WIRE] = kept
+            if not automaton.shapes.tracks:
+                return np.maximum(out, NOWHERE, out=out)
+        return np.array([self.feed(position, text, marked=marked) for text in data], dtype=np.int64)
 
     def settle(self, position: int) -> int:
         """The position after a number or word that ends where the position is; NOWHERE if it cannot."""

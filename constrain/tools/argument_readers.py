@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from constrain.grammars.errors import ToolCallParseError
 from constrain.grammars.tool_formats import (
+    BARE_NAME,
     BareArguments,
     Format,
     JsonArguments,
@@ -23,7 +24,7 @@ from constrain.grammars.tool_formats import (
     reading,
 )
 from constrain.grammars.tool_formats.parts import Literal, Marker, leading_text
-from constrain.tools.argument_writers import BARE_KEY, KEY_DELIMITERS
+from constrain.tools.argument_writers import KEY_DELIMITERS
 from constrain.tools.json_text import read_object
 from constrain.tools.python_literals import Extent, read_keywords
 from constrain.tools.source import Reading, Source, Stops
@@ -33,7 +34,7 @@ _IN_JSON_STRING = re.compile(r'["\\]')
 _JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"?', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SCALAR = re.compile(r"[-+.\w]*")
-_BARE_KEY_RUN = re.compile(BARE_KEY.pattern.replace("+", "*"))
+_BARE_KEY_RUN = re.compile(BARE_NAME.pattern.replace("+", "*"))
 _DEEPEST, _SHOWN = 100, 40
 
 

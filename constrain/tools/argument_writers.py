@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from constrain.grammars.tool_formats import (
+    BARE_NAME,
     BareArguments,
     Format,
     JsonArguments,
@@ -31,9 +32,6 @@ Path = tuple[str | int, ...]
 
 KEY_DELIMITERS = '<>"\n'
 """Characters that no key between tags holds."""
-
-BARE_KEY = re.compile(r"[^\s{}\[\]:,\"'<>|]+")
-"""A key as `BareArguments` write it."""
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -165,7 +163,7 @@ class _Writer:
             # The templates sort the names, whatever their case.
             keys = sorted((self.key(key, path) for key in value), key=lambda key: (key.lower(), key))
             for key in keys:
-                if not BARE_KEY.fullmatch(key) or any(text in key for text in self.forbidden):
+                if not BARE_NAME.fullmatch(key) or any(text in key for text in self.forbidden):
                     raise self.refuse((*path, key), "the name cannot stand without quotes")
             return "{" + ",".join(f"{key}:{self.bare(value[key], (*path, key), quote)}" for key in keys) + "}"
         if isinstance(value, list | tuple):

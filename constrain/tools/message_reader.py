@@ -121,6 +121,8 @@ class MessageReader:
                     kinds[format.preamble_open] = "preamble"
             found, at = yield from source.ahead(tuple(kinds), blanks=True)
             kind = kinds.get(found or "")
+            if kind is None and self._is_begun(tuple(kinds), at):
+                source.truncated("the text ends within what opens a part of the message")
             if kind == "calls":
                 self._skip_layout(at)
                 return True
@@ -138,6 +140,11 @@ class MessageReader:
                 return (yield from self._nothing(tuple(kinds)))
             else:
                 return (yield from self._plain(after_block))
+
+    def _is_begun(self, openers: Sequence[str], at: int) -> bool:
+        """Whether the text is over, and what is left of it begins one of some openers with a marker: it is no text."""
+        source = self.source
+        return source.text.startswith(self.format.forbidden, at) and any(source.cuts(text, at) for text in openers)
 
     def _plain(self, after_block: bool) -> Reading[bool]:
         """Read text that nothing opens; whether calls follow."""

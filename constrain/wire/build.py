@@ -11,7 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from constrain.grammars.tool_formats.dialects import BareArguments, JsonArguments, PythonArguments, TaggedArguments
+from constrain.grammars.tool_formats.dialects import (
+    BARE_NAME,
+    BareArguments,
+    JsonArguments,
+    PythonArguments,
+    TaggedArguments,
+)
 from constrain.grammars.tool_formats.format import Format
 from constrain.grammars.tool_formats.ids import CountedCallIds, RandomCallIds
 from constrain.grammars.tool_formats.parts import Arguments, Blank, CallId, Literal, Marker, Name, Part
@@ -36,7 +42,7 @@ from constrain.wire.tagged_nodes import Tagged
 from constrain.wire.typing_nodes import Bare, PythonKeywords
 from constrain.wire.wire import Wire
 
-BARE_NAME = bytes(b for b in range(0x21, 0x7F) if b not in b"{}[]:,\"'<>|") + bytes(range(0x80, 0x100))
+_IN_BARE_NAMES = bytes(b for b in range(256) if b > 0x7F or BARE_NAME.fullmatch(chr(b)))
 _ALPHANUMERIC = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -140,7 +146,7 @@ class _Builder:
         if isinstance(dialect, PythonArguments):
             return PythonKeywords(lambda: values.typist, following)
         if isinstance(dialect, BareArguments):
-            return Bare(lambda: values.typist, following, self._spelled(dialect.quote), BARE_NAME)
+            return Bare(lambda: values.typist, following, self._spelled(dialect.quote), _IN_BARE_NAMES)
         return self._tagged(dialect, following)
 
     def _spelled(self, text: str) -> bytes:

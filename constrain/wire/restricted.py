@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from constrain.grammars.errors import UnsupportedSchemaError
-from constrain.grammars.tool_formats.dialects import BareArguments, PythonArguments
+from constrain.grammars.tool_formats.dialects import BARE_NAME, BareArguments, PythonArguments
 from constrain.grammars.tool_formats.readings import argument_types, local_target, reading
 
 _WORDS = {"null": ("null",), "boolean": ("true", "false")}
@@ -23,7 +23,6 @@ _NUMBER = _INTEGER + r"(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _IN_PLACE = ("allOf", "anyOf", "oneOf")
 _MOST = 1000
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BARE = re.compile(r"[^\s{}\[\]:,\"'<>|]+")
 
 
 def restricted(
@@ -71,9 +70,8 @@ def check_names(parameters: Mapping[str, Any], dialect: PythonArguments | BareAr
     """
     python = isinstance(dialect, PythonArguments)
     for name in dict.fromkeys(_names(parameters, parameters, [_MOST])):
-        fine = (
-            name.isascii() and name.isidentifier() and not keyword.iskeyword(name) if python else _BARE.fullmatch(name)
-        )
+        plain = name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+        fine = plain if python else BARE_NAME.fullmatch(name)
         if not fine:
             kind = "a Python name of ASCII letters" if python else "without spaces and any of {}[]:,\"'<>|"
             raise UnsupportedSchemaError(

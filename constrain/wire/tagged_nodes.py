@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from constrain.grammars.tool_formats.readings import argument_types
+from constrain.wire.feeding import BYTES, groups
 from constrain.wire.nodes import Item, Items, Node, Progress
-from constrain.wire.typing_nodes import NOWHERE, SPELLINGS, Ended, TypedArguments, Typist
+from constrain.wire.typing_nodes import NOWHERE, SPELLED, SPELLINGS, Ended, TypedArguments, Typist
 
 _NOT_IN_NAMES = b'<>"\n'
 _WORDS = (b"true", b"false")
@@ -44,6 +47,11 @@ class Tagged(TypedArguments):
         self._parameters = parameters
         self.lead, self.middle, self.flag_end, self.tail, self.tag = lead, middle, flag_end, tail, tag
         self._ended = Ended(tail[:tag])
+        # As `apart`, where the value may be no string as well.
+        self._apart = [
+            (np.array([b for b in alone.tolist() if b not in _IN_OTHERS]), sorted({*others, *_IN_OTHERS}))
+            for alone, others in self._ended.apart
+        ]
         self._types: dict[tuple[int, bytes], frozenset[str]] = {}
 
     @property
@@ -144,8 +152,9 @@ class Tagged(TypedArguments):
 
     def _name(self, position: int, read: bytes, progress: Progress) -> Iterator[tuple[Sequence[int], Items]]:
         typed = self.typist.feed(position, b"".join(SPELLINGS[b] for b in read))
+        to = self.typist.feed_each(typed, SPELLED).tolist()
         for byte in _NAME_BYTES:
-            if self.typist.feed(typed, SPELLINGS[byte]) != NOWHERE:
+            if to[byte] != NOWHERE:
                 yield (byte,), (Item(self, ("name", position, read + bytes((byte,))), progress),)
         if read and (items := self._named(position, read, progress)):
             yield self.middle[:1], items
@@ -155,17 +164,20 @@ class Tagged(TypedArguments):
     def _text(
         self, text: int, other: int, held: int, types: frozenset[str], progress: Progress
     ) -> Iterator[tuple[Sequence[int], Items]]:
-        groups: dict[Items, list[int]] = {}
-        for byte in range(256):
-            if items := self._after_byte(text, other, held, types, byte, progress):
-                groups.setdefault(items, []).append(byte)
-        for items, found in groups.items():
-            yield found, items
+        first = held == 0 and other != NOWHERE and text == self.typist.feed(other, b'"', marked=False)
+        # Nearly all bytes go on with the string alone: they are fed together.
+        alone, others = self._ended.apart[held] if other == NOWHERE else self._apart[held]
+        before = self._fed(text, b"".join(SPELLINGS[b] for b in self.tail[:held]), marked=False)
+        if before != NOWHERE:
+            for after, found in groups(self.typist.feed_each(before, SPELLED, marked=False), alone):
+                yield found.tolist(), (Item(self, ("text", after, NOWHERE, 0, types), progress),)
+        for byte in others:
+            if items := self._after_byte(text, other, held, types, byte, progress, first=first):
+                yield (byte,), items
 
     def _after_byte(
-        self, text: int, other: int, held: int, types: frozenset[str], byte: int, progress: Progress
+        self, text: int, other: int, held: int, types: frozenset[str], byte: int, progress: Progress, *, first: bool
     ) -> Items:
-        first = held == 0 and other != NOWHERE and text == self.typist.feed(other, b'"', marked=False)
         if first and ((byte == 0x7B and "object" in types) or (byte == 0x5B and "array" in types)):
             opened = self.typist.feed(other, bytes((byte,)))
             if opened == NOWHERE:
@@ -209,8 +221,7 @@ class Tagged(TypedArguments):
 
     def _typed(self, position: int, progress: Progress) -> Iterator[tuple[Sequence[int], Items]]:
         """JSON that the automaton cannot be left alone with."""
-        for byte in range(256):
-            after = self.typist.feed(position, bytes((byte,)))
+        for byte, after in enumerate(self.typist.feed_each(position, BYTES).tolist()):
             if after != NOWHERE:
                 yield (byte,), (Item(self, ("typed", after), progress),)
         if self.typist.feed(position, b"}") != NOWHERE or self.typist.feed(position, b',"') != NOWHERE:
@@ -257,3 +268,4 @@ def _least(items: Items) -> float:
 
 _NOT_IN_INTEGERS = b".eE+"
 _SCALARS = b"-+.eE0123456789truefalsn"
+_IN_OTHERS = frozenset(_SCALARS + b"{[")

@@ -13,8 +13,12 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels.step import ARRAY_FIRST, ATOM, KEY, OBJECT_FIRST, OBJECT_NEXT, RAW, VALUE
+from constrain.wire.feeding import BYTES, Texts, groups
 from constrain.wire.nodes import Item, Items, Node, Progress
 
 NOWHERE = -1
@@ -25,6 +29,7 @@ class Typist(Protocol):
 
     def open(self, owner: Owner, tool: int) -> int: ...
     def feed(self, position: int, data: bytes, *, marked: bool = True) -> int: ...
+    def feed_each(self, position: int, texts: Texts, *, marked: bool = True) -> NDArray[np.int64]: ...
     def settle(self, position: int) -> int: ...
     def mode(self, position: int) -> int: ...
     def distance(self, position: int) -> float: ...
@@ -147,6 +152,7 @@ def json_spelling(byte: int) -> bytes:
 
 _SHORT = {8: b"\\b", 9: b"\\t", 10: b"\\n", 12: b"\\f", 13: b"\\r"}
 SPELLINGS = tuple(json_spelling(b) for b in range(256))
+SPELLED = Texts(SPELLINGS)
 
 
 class PythonKeywords(TypedArguments):
@@ -239,6 +245,11 @@ class Ended:
                 keep = next(k for k in range(min(len(text), len(end)), -1, -1) if text.endswith(end[:k]))
                 row.append((keep, len(text) - keep))
             self._next.append(row)
+        # By characters read: the bytes with which these and the byte belong to the text, and all others.
+        self.apart = [
+            (np.array([b for b in range(256) if not row[b][0]]), [b for b in range(256) if row[b][0]])
+            for row in self._next
+        ]
 
     def step(self, read: int, byte: int) -> tuple[int, bytes]:
         """How much of the end has been read after a byte, and what now is known to be text."""
@@ -253,6 +264,7 @@ class Bare(TypedArguments):
         """`quote` is before and after a string; `name` has the bytes that a member's name may have."""
         super().__init__(typist, following)
         self.quote, self.name = quote, name
+        self._name_bytes = np.array(list(name))
         self._ended = Ended(quote)
 
     def enter(self, progress: Progress) -> Items:
@@ -300,24 +312,25 @@ class Bare(TypedArguments):
             is_open = named != NOWHERE and typist.is_open(named)
             if is_open:
                 yield from self._first_of_word(named, self.name, progress)
-            for byte in self.name if named != NOWHERE and not is_open else b"":
-                if items := self._land(typist.feed(named, SPELLINGS[byte]), progress):
-                    yield (byte,), items
+            if named != NOWHERE and not is_open:
+                yield from self._landing(typist.feed_each(named, SPELLED), self._name_bytes, progress)
             plain = b"}" if mode == OBJECT_FIRST else b""
         elif mode == KEY:
-            for byte in self.name:
-                if items := self._land(typist.feed(position, SPELLINGS[byte]), progress):
-                    yield (byte,), items
+            yield from self._landing(typist.feed_each(position, SPELLED), self._name_bytes, progress)
             if items := self._land(typist.feed(position, b'":'), progress):
                 yield b":", items
             plain = b""
         else:
             plain = b",}]" if mode != ATOM else b",}]0123456789+-.eEtruefalsn"
-        for byte in dict.fromkeys(plain):
-            if byte == self.quote[0]:
-                continue
-            if items := self._land(typist.feed(position, bytes((byte,))), progress):
-                yield (byte,), items
+        if plain:
+            bytes_ = np.array([b for b in dict.fromkeys(plain) if b != self.quote[0]])
+            yield from self._landing(typist.feed_each(position, BYTES), bytes_, progress)
+
+    def _landing(
+        self, positions: NDArray[np.int64], bytes_: NDArray[np.int64], progress: Progress
+    ) -> Iterator[tuple[Sequence[int], Items]]:
+        for position, found in groups(positions, bytes_):
+            yield found.tolist(), self._land(position, progress)
 
     def after_word(self, item: Item, word: bytes) -> Items:
         position = item.at[1]
@@ -325,13 +338,21 @@ class Bare(TypedArguments):
         return self._land(typed, item.progress)
 
     def _string(self, position: int, held: int, progress: Progress) -> Iterator[tuple[Sequence[int], Items]]:
-        for byte in range(256):
+        before = self._fed(position, self.quote[:held])
+        alone, others = self._ended.apart[held]
+        if before != NOWHERE:
+            for after, found in groups(self.typist.feed_each(before, SPELLED), alone):
+                yield found.tolist(), (Item(self, ("string", after, 0), progress),)
+        for byte in others:
             read, text = self._ended.step(held, byte)
             if items := self._in_string(position, read, text, progress):
                 yield (byte,), items
 
+    def _fed(self, position: int, text: bytes) -> int:
+        return self.typist.feed(position, b"".join(SPELLINGS[b] for b in text)) if text else position
+
     def _in_string(self, position: int, read: int, text: bytes, progress: Progress) -> Items:
-        position = self.typist.feed(position, b"".join(SPELLINGS[b] for b in text)) if text else position
+        position = self._fed(position, text)
         if position == NOWHERE:
             return ()
         if read == len(self.quote):

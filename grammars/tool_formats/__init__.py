@@ -9,6 +9,7 @@ format.call_parts[0]    # (Marker('<tool_call>'), Blank('\\n'), Literal('{'), ..
 
 from constrain.grammars.tool_formats.detection import detect_format
 from constrain.grammars.tool_formats.dialects import (
+    BARE_NAME,
     BareArguments,
     Dialect,
     JsonArguments,
@@ -36,6 +37,7 @@ from constrain.grammars.tool_formats.registry import FORMATS, get_format, regist
 from constrain.grammars.tool_formats.start import GenerationStart, StartState, start_state
 
 __all__ = [
+    "BARE_NAME",
     "FORMATS",
     "Arguments",
     "BareArguments",

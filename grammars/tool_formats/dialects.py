@@ -6,6 +6,7 @@ see `readings` for how a bare text is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -86,5 +87,8 @@ class BareArguments:
 
     quote: str
 
+
+BARE_NAME = re.compile(r"[^\x00-\x20\x7f{}\[\]:,\"'<>|]+")
+"""A key as `BareArguments` write it. Blanks beyond ASCII may be part of it, as of the key of a JSON object."""
 
 Dialect = JsonArguments | TaggedArguments | PythonArguments | BareArguments

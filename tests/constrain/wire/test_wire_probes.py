@@ -1,5 +1,6 @@
 """Where other libraries leak: each of the ways, tried on every format for which it has a meaning."""
 
+import contextlib
 import json
 import os
 
@@ -8,6 +9,7 @@ import pytest
 from constrain import Tool, ToolCall, ToolChoice, Vocabulary, tool_calls
 from constrain.errors import UnsupportedSchemaError
 from constrain.grammars.tool_formats import FORMATS, BareArguments, JsonArguments, TaggedArguments
+from constrain.tools import ArgumentChecker
 from constrain.tools.parser import parse_message
 from constrain.tools.problems import RenderError, ToolError
 from constrain.tools.render import render_calls, render_message
@@ -370,6 +372,20 @@ def test_a_name_of_a_bare_format_cannot_hold_what_its_notation_uses():
                 tool_calls([bad], format=name)
 
 
+@pytest.mark.parametrize("key", ["a\u3000", "\u2000", "\x85b", "é", "\U0001f600"])
+def test_a_name_of_a_bare_format_may_hold_blanks_beyond_ascii(key):
+    """Grammar, parser and renderer agree on what a name is made of."""
+    for name in NAMES:
+        if isinstance(FORMATS[name].arguments, BareArguments):
+            tool = Tool("any_thing", parameters={"type": "object", "additionalProperties": {"type": "integer"}})
+            call = ToolCall(None, "any_thing", {key: 3})
+            text = render_calls(name, [call], [tool])
+            compiled = tool_calls([tool], format=name, tool_choice="required").compile(vocabulary_of(name, "special"))
+            assert accepts(compiled, text) is True
+            (found,) = compiled.grammar.parse(text).calls
+            assert found.arguments == {key: 3}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_all_tools_share_is_one_grammar_for_three_calls(name):
     if name in SEVERAL:
@@ -391,3 +407,18 @@ def test_what_all_tools_share_is_one_grammar_for_three_calls(name):
         )
         for parallel, fits in ((True, True), (3, True), (2, False), (False, False)):
             assert (accepts(grammar(name, "special", "auto", TOOLS, parallel=parallel), text) is True) is fits
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_message_that_is_cut_anywhere_is_cut_not_malformed(name):
+    call = ToolCall(None, CALL_A.name, CALL_A.arguments)
+    wholes = [render_calls(name, [call], [BOOK, CLOCK])]
+    for extra in ({"text": "Sure."}, {"reasoning": "Think."}, {"text": "Sure.", "reasoning": "Think."}):
+        for calls in ((), (call,)):
+            with contextlib.suppress(RenderError):
+                wholes.append(render_message(name, calls, [BOOK, CLOCK], **extra))
+    for whole in wholes:
+        for end in range(len(whole)):
+            found = parse_message(whole[:end], name, ArgumentChecker([BOOK, CLOCK]), "auto", errors="collect")
+            kinds = {problem.error.kind for problem in found.problems}
+            assert kinds <= {"truncated"}, (whole[:end], found.problems)

@@ -142,9 +142,22 @@ def check_mask(matcher, sample=None):
     return np.flatnonzero(mask)
 
 
-def close(matcher, limit=6000):
+class Ways:
+    """The tokens that led down to the end from where an automaton has been, so that no way is looked for twice."""
+
+    def __init__(self):
+        self._automaton, self._tokens = None, {}
+
+    def tokens(self, matcher):
+        if self._automaton is not matcher._automaton:
+            self._automaton, self._tokens = matcher._automaton, {}
+        return self._tokens
+
+
+def close(matcher, limit=6000, ways=None):
     """Go down `min_tokens_to_end` until the message ends; the tokens taken. It must fall with every one of them."""
     out = []
+    known_ways = Ways() if ways is None else ways
     vocabulary = matcher.compiled.vocabulary
     bound = matcher.min_tokens_to_end
     known = matcher.compiled._derived.token_bytes
@@ -154,12 +167,19 @@ def close(matcher, limit=6000):
             out.append(matcher.compiled.end_token_ids[0])
             assert matcher.accept_token(out[-1])
             break
+        tokens, position = known_ways.tokens(matcher), matcher._positions[-1]
+        if position in tokens:
+            out.append(tokens[position])
+            assert matcher.accept_token(out[-1])
+            continue
         before = matcher.min_tokens_to_end
         mask = read_mask(matcher, vocabulary.size)
         for token in singles:
             if mask[token] and matcher.accept_token(token):
                 if matcher.is_terminated or matcher.is_accepting or matcher.min_tokens_to_end < before:
                     out.append(token)
+                    if known_ways.tokens(matcher) is tokens:
+                        tokens[position] = token
                     break
                 matcher.rollback(1)
         else:
