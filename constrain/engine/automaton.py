@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.engine.branches import ObjectBranch
 from constrain.engine.budget import Budget
 from constrain.engine.distance import Measure, distance
 from constrain.engine.escapes import intersection, long_escapes
 from constrain.engine.scanners import PYTHON_WORDS
-from constrain.engine.shapes import ObjectBranch, Shapes
+from constrain.engine.shapes import Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
 from constrain.engine.text_style import TextStyle
@@ -96,6 +97,7 @@ class Automaton:
         weakref.finalize(self, terminals.rows.give_back, rows)
         self.store.bind_rows(rows)
         self.shapes = Shapes(self.store, forms, inhabitation)
+        self._started: set[int] = set()  # sets of variables of which it is known where their values start
         self._unique: Uniqueness | None = None
         self._budget: Budget | None = None
         self.start_mode = VALUE if raw is None else RAW
@@ -266,11 +268,9 @@ class Automaton:
 
     def _supply_starts(self, vset: int) -> None:
         """Store where values of all types start. A mask before a value asks for every one of them."""
-        at = VSET_WIDTH * vset
-        for kind in range(VSET_WIDTH):
-            if self.store.tables[m.VSET][at + kind] < 0:
-                start = self.shapes.start(vset, kind)  # may move the table
-                self.store.tables[m.VSET][at + kind] = start
+        if vset not in self._started:
+            self._started.add(vset)
+            self.store.write(m.VSET, VSET_WIDTH * vset, self.shapes.starts(vset))
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""

@@ -619,10 +619,10 @@ def moves(language: Language, state: int) -> Moves:
     return found
 
 
-def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
-    """Store sorted names and their outcomes; the number of the first. One more offset bounds the last."""
-    at = store.append(m.NAME_BYTES, np.frombuffer(b"".join(names), dtype=np.uint8))
-    store.append(m.NAME_OUT, [*outcomes, 0])
+def add_names(store: Store, names: list[bytes], outcomes: list[int] | None = None) -> int:
+    """Store sorted names and their outcomes (absent: 0); the number of the first. One more offset bounds the last."""
+    at = store.append_bytes(m.NAME_BYTES, b"".join(names))
+    store.append(m.NAME_OUT, (0,) * (len(names) + 1) if outcomes is None else [*outcomes, 0])
     return store.append(m.NAME_OFF, [*accumulate(map(len, names), initial=at)])
 
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
+from constrain.engine.branches import START, UNBOUNDED, ArrayBranch, ObjectBranch, Shape
 from constrain.engine.choices import Undecided, undecided
 from constrain.engine.member_order import MemberOrder
+from constrain.engine.plain_starts import PlainStarts, Starts
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.errors import ResourceLimitError
@@ -68,31 +70,8 @@ from constrain.kernels.step import (
     VSET_WIDTH,
 )
 
-_UNBOUNDED = 1 << 60
 MAX_CHOICES = 12
 """Demands on the value of one member of which it is not plain which have to be met."""
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectBranch:
-    """An object alternative on behalf of one variable of the set; only names and values that can exist remain.
-
-    One with `clauses` stands for where they are. Where the number of members matters to whether they can be met, it
-    knows which members the object has. Where members come in the declared order, it knows how far the object has got,
-    and admits what may come next.
-    """
-
-    variable: int
-    alternative: ObjectAlternative
-    values: tuple[Variable | None, ...]  # by number of declared name; None: not admitted
-    free: dict[frozenset[int], Variable]  # by class of free names
-    allowed: int  # bit masks over declared names
-    required: int
-    clauses: tuple[Clause, ...] = ()
-    seen: int | None = None  # bit mask over declared names; None: it does not matter
-    count: int = 0  # of members, where it matters
-    cursor: int = 0  # in the declared names, where they come in order
-    origin: ObjectBranch | None = None  # before the first member, with all names that it may ever have
 
 
 Served = frozenset[int]  # numbers of the clauses of a branch that a member serves
@@ -105,55 +84,6 @@ class _Joint:
     branch: ObjectBranch
     which: int
     ways: list[tuple[int, Served]]
-
-
-_START = State(())  # no item is written, and none is counted
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayBranch:
-    """An array alternative on behalf of one variable of the set, with the largest length that can be reached.
-
-    Where items are counted, or must differ and are few, `items` knows the moves and `state` is where they stand. Where
-    items that must differ are not few, the branch is `tracked`: see `uniqueness`. So is one that must still get an item
-    equal to another, which `repeats`; where its places may run out, `repetition` plans for the two.
-    """
-
-    variable: int
-    alternative: ArrayAlternative
-    longest: int
-    items: Items | None = None
-    state: State = _START
-    tracked: bool = False
-    repeats: bool = False
-    repetition: Repetition | None = None
-
-
-@dataclass(slots=True)
-class Shape:
-    """All alternatives of a set of variables for objects or for arrays; more are added as their states are met."""
-
-    kind: int
-    names: tuple[str, ...] = ()
-    first_name: int = 0
-    prefix: int = 0
-    saturation: int = 1
-    branches: list[ObjectBranch | ArrayBranch] = field(default_factory=list)
-    members: Members | None = None
-    undecided: Undecided | None = None  # the choice that the one branch stands for
-    order: MemberOrder | None = None  # of the names; None: any
-    keys: int = 0  # state of the scanner in which a free name begins
-    numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
-    successors: dict[tuple[int, int], list[tuple[Variable, ObjectBranch]]] = field(default_factory=dict)
-    lengths: dict[frozenset[int], int] = field(default_factory=dict)  # of the shortest name of a class
-
-    def number(self, key: object, branch: ObjectBranch | ArrayBranch) -> int:
-        """The number of a branch, which is added under `key` if it is new."""
-        found = self.numbers.get(key)
-        if found is None:
-            found = self.numbers[key] = len(self.branches)
-            self.branches.append(branch)
-        return found
 
 
 class _Outcomes:
@@ -204,14 +134,16 @@ class Shapes:
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
+        self._plain_slots: dict[tuple[int, int], int] = {}  # with one way: (set, set of variables) -> slot
         # by slot: the ways that stand for themselves; and those of a branch that one value can go together
         self._joint: dict[int, tuple[list[tuple[int, int]], list[_Joint]]] = {}
         self._origins: list[ObjectBranch] = []  # kept, as they are told apart by their addresses
         self._live: dict[tuple[int, tuple[Clause, ...], int | None, int, int], bool] = {}
         self._passed: dict[tuple[int, int], ObjectBranch | None] = {}  # by address of the branch, and new cursor
+        self._plain_starts = PlainStarts(self, store, forms)
         root_shape = Shape(ROOT_KIND)
-        self._add_set(root_shape, ())  # number 0 is "none"
-        root = self._add_set(root_shape, (0,))
+        self.add_set(root_shape, ())  # number 0 is "none"
+        root = self.add_set(root_shape, (0,))
         assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
@@ -250,10 +182,11 @@ class Shapes:
         key = (id(shape), live)
         found = self._set_numbers.get(key)
         if found is None:
-            found = self._set_numbers[key] = self._add_set(shape, live)
+            found = self._set_numbers[key] = self.add_set(shape, live)
         return found
 
-    def _add_set(self, shape: Shape, live: tuple[int, ...]) -> int:
+    def add_set(self, shape: Shape, live: tuple[int, ...]) -> int:
+        """Add a set of live branches of a shape that is not known yet; its number."""
         number = len(self.sets)
         self.sets.append((shape, live))
         bits = 0
@@ -279,21 +212,21 @@ class Shapes:
             self._rows.append((shape, i))
             if isinstance(branch, ObjectBranch):
                 a = branch.alternative
-                maximum = _UNBOUNDED if a.maximum is None else min(a.maximum, _UNBOUNDED)
+                maximum = UNBOUNDED if a.maximum is None else min(a.maximum, UNBOUNDED)
                 masks = store.append(m.WORDS, _split(branch.allowed, words) + _split(branch.required, words))
                 is_open = (
                     CLOSED if not branch.free else OPEN_SOME if shape.members and shape.members.components else OPEN_ALL
                 )
                 may_close = all(any(isinstance(o, Lacks) for o in clause) for clause in branch.clauses)
                 records += [
-                    min(a.minimum, _UNBOUNDED) if may_close else _UNBOUNDED, maximum, is_open,
+                    min(a.minimum, UNBOUNDED) if may_close else UNBOUNDED, maximum, is_open,
                     masks, masks + words, branch.required.bit_count(),
                 ]  # fmt: skip
             elif branch.items is None:
-                minimum = _UNBOUNDED if branch.repeats else branch.alternative.minimum
+                minimum = UNBOUNDED if branch.repeats else branch.alternative.minimum
                 records += [minimum, branch.longest, 0, 0, 0, 0]
             else:
-                records += [0, _UNBOUNDED, VIEWED, 0, 0, 0]
+                records += [0, UNBOUNDED, VIEWED, 0, 0, 0]
         return store.append(m.ALT, records)
 
     # ---- moves -------------------------------------------------------------------------------------------------------
@@ -327,6 +260,11 @@ class Shapes:
         `which` is 1 + the number of a declared name, `FREE_BIT` and the outcome of a free one, or an item's position.
         """
         shape, live = self.sets[number]
+        if len(live) == 1 and shape.order is None:
+            (index,) = live
+            part = self._only_part(shape, shape.branches[index], which)
+            if part is not None:
+                return self._plain_slot(number, index, part)
         if shape.undecided is not None:
             return self._undecided_slot(number, which)
         asked: dict[Variable, int] = {}
@@ -359,6 +297,27 @@ class Shapes:
         slot = self._add_slot(number, self.vset(tuple(asked)), (*alone, *ways))
         if joint:
             self._joint[slot] = alone, joint
+        return slot
+
+    def _only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
+        """What the value of a member or item must be, where it changes nothing; None elsewhere."""
+        if isinstance(branch, ObjectBranch):
+            if branch.clauses or branch.seen is not None or shape.undecided is not None:
+                return None
+            return self._part(branch, which)
+        if branch.items is not None or branch.repetition is not None:
+            return None
+        prefix = branch.alternative.prefix
+        return prefix[which] if which < len(prefix) else branch.alternative.items
+
+    def _plain_slot(self, number: int, index: int, part: Variable) -> int:
+        """The slot of a set whose only branch asks this of a value and goes on as it is."""
+        vset = self.vset((part,))
+        slot = self._plain_slots.get((number, vset))
+        if slot is None:
+            slot = self._plain_slots[number, vset] = len(self.slots)
+            self._store.append(m.SLOT, (number, vset, number))
+            self.slots.append((number, vset, ((0, index),)))
         return slot
 
     def _part(self, branch: ObjectBranch, which: int) -> Variable:
@@ -715,7 +674,7 @@ class Shapes:
         """The number of the branch that follows where two items are equal."""
         a = branch.alternative
         items = branch.items if a.contains else None
-        plain = ArrayBranch(branch.variable, a, branch.longest, items, state if items is not None else _START)
+        plain = ArrayBranch(branch.variable, a, branch.longest, items, state if items is not None else START)
         return shape.number((branch.variable, id(a), plain.state), plain)
 
     def _can_finish(self, items: Items, state: State, count: int) -> bool:
@@ -788,6 +747,15 @@ class Shapes:
 
     # ---- starts ------------------------------------------------------------------------------------------------------
 
+    def starts(self, vset: int) -> Starts:
+        """Where values of all types start for a set of variables; 0 for those that none of them admits."""
+        variables = self.vsets[vset]
+        found = self._plain_starts.of(vset, variables[0]) if len(variables) == 1 and vset not in self._told else None
+        if found is None:
+            of_object, of_array, text, atom = map(self.start, (vset,) * VSET_WIDTH, range(VSET_WIDTH))
+            found = of_object, of_array, text, atom
+        return found
+
     def start(self, vset: int, kind: int) -> int:
         """Where a value of one type starts for a set of variables; 0 when none of them admits the type."""
         variables = self.vsets[vset]
@@ -834,7 +802,7 @@ class Shapes:
             return None
         members = Members(forms, [found.together])
         names = members.names
-        first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+        first = add_names(self._store, [n.encode() for n in names])
         keys = self.scanners.key_start(())
         shape = Shape(OBJECT_KIND, names, first, members=members, undecided=found, keys=keys)
         tag = 1 << names.index(found.tag)
@@ -940,7 +908,7 @@ class Shapes:
         members = Members(self._forms, every, declared or ())
         names = members.names
         if beside is None:
-            first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+            first = add_names(self._store, [n.encode() for n in names])
         else:
             assert names == beside.names
             first = beside.first_name
@@ -1045,22 +1013,22 @@ class Shapes:
                 branch = self._planned_branch(variable, a)
                 if branch is not None:
                     branches.append(branch)
-                    bounds.append(_UNBOUNDED if a.maximum is not None else Items(self._forms, a).bound + 1)
+                    bounds.append(UNBOUNDED if a.maximum is not None else Items(self._forms, a).bound + 1)
                     prefix = max(prefix, bounds[-1])
                 continue
             if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
                 if self._can_finish(items, items.start, 0):
                     branches.append(ArrayBranch(variable, a, 0, items, items.start, tracked))
-                    prefix = max(prefix, _UNBOUNDED if a.maximum is not None else items.bound + 1)
-                    bounds.append(_UNBOUNDED if a.maximum is not None else items.bound + 1)
+                    prefix = max(prefix, UNBOUNDED if a.maximum is not None else items.bound + 1)
+                    bounds.append(UNBOUNDED if a.maximum is not None else items.bound + 1)
                 continue
             longest = self.inhabitation.required_length(a)
             if a.minimum <= longest:
                 branches.append(ArrayBranch(variable, a, longest, tracked=tracked, repeats=a.repeated))
                 prefix = max(prefix, len(a.prefix))
-                bounds += [a.minimum, len(a.prefix), *([longest] if longest < _UNBOUNDED else [])]
-        return Shape(ARRAY_KIND, prefix=min(prefix, _UNBOUNDED), saturation=max(bounds), branches=branches)
+                bounds += [a.minimum, len(a.prefix), *([longest] if longest < UNBOUNDED else [])]
+        return Shape(ARRAY_KIND, prefix=min(prefix, UNBOUNDED), saturation=max(bounds), branches=branches)
 
 
 _INFINITE = float("inf")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import cast
@@ -67,6 +67,7 @@ class Conjunction:
 
 
 _NOTHING: frozenset[Atom] = frozenset()
+_EMPTY: frozenset[int] = frozenset()
 
 
 class _Partial:
@@ -205,6 +206,11 @@ class Expansion:
             found = self._closures[signed] = self._new_closure(signed)
         return found
 
+    def closures(self, indices: Iterable[int | None]) -> list[frozenset[int]]:
+        """The closure of each of these subschemas, where None stands for one that says nothing."""
+        known = self._closures
+        return [_EMPTY if i is None else known.get(i) or self.closure(i) for i in indices]
+
     def _new_closure(self, signed: int) -> frozenset[int]:
         if signed < 0:
             s = self._subschemas[~signed]
@@ -213,6 +219,9 @@ class Expansion:
             if says_nothing(s) and len(s.all_of) == 1:  # a plain reference
                 return self.closure(~s.all_of[0])
             return frozenset((signed,))
+        s = self._subschemas[signed]
+        if not s.all_of:
+            return _EMPTY if says_nothing(s) else frozenset((signed,))
         seen: set[int] = set()
         todo = [signed]
         while todo:

@@ -112,6 +112,11 @@ class Inhabitation:
             found = self._quick[variable] = 0 if evident else self._exists(variable)
         return found == 0
 
+    def parts(self, indices: Iterable[int | None]) -> list[Variable | None]:
+        """The variables of these subschemas, None where there is no value; a subschema None stands for any value."""
+        known, inhabited = self._quick, self.inhabited
+        return [v if known.get(v) == 0 or inhabited(v) else None for v in self._forms.closures(indices)]
+
     def _exists(self, variable: Variable) -> float:
         estimate = self._relax(variable, self._quick, any_value=True)
         has_value = estimate[variable] == 0

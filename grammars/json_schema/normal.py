@@ -19,7 +19,21 @@ from operator import attrgetter
 from typing import Any, cast
 
 from constrain.grammars.formats import format_language, format_superset
-from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema import ir, plain
+from constrain.grammars.json_schema.alternatives import (
+    ANYTHING,
+    ArrayAlternative,
+    AtomAlternatives,
+    Contains,
+    Demand,
+    Has,
+    Lacks,
+    ObjectAlternative,
+    Rule,
+    Some,
+    StringAlternative,
+    Variable,
+)
 from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
@@ -31,128 +45,21 @@ from constrain.grammars.json_schema.values import identity
 from constrain.grammars.languages.number_constraint import NumberConstraint
 from constrain.grammars.regex import search_language
 
-Variable = frozenset[int]
-ANYTHING: Variable = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How one subschema chooses the values of members: by name, by patterns of the name, and of all others.
-
-    None stands for any value; `additional` is None where other members are not spoken of.
-    """
-
-    properties: dict[str, int | None]
-    patterns: tuple[tuple[str, int | None], ...]
-    additional: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """A demand for a member that `rule` does not name, or does (by pattern), or whose name is not in `name`."""
-
-    value: Variable
-    rule: Rule | None = None
-    pattern: str | None = None
-    name: Variable | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Lacks:
-    """A demand for no member of this name."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Has:
-    """A demand for a member of this name, its value in a variable."""
-
-    name: str
-    value: Variable
-
-
-Demand = Lacks | Has | Some
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectAlternative:
-    """One way to be a valid object.
-
-    Attributes:
-        rules: what members' values are, all of them together.
-        present: names that must be present with a value in a variable, beyond the rules.
-        absent: names that must not be present.
-        names: what every name must be, as a string.
-        required: names that must be present, those of `present` included.
-        minimum, maximum: bounds on the number of members; the minimum is no less than the number of required names.
-        clauses: sets of demands; of each at least one is met.
-        closed: whether the members are those of `present` and no others, as in a literal object.
-    """
-
-    rules: tuple[Rule, ...]
-    present: dict[str, Variable]
-    absent: frozenset[str]
-    names: tuple[Variable, ...]
-    required: tuple[str, ...]
-    minimum: int
-    maximum: int | None
-    clauses: tuple[tuple[Demand, ...], ...] = ()
-    closed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Contains:
-    """A bound on how many items from position `start` on are in `value`; with an upper one, others are `against`."""
-
-    value: Variable
-    low: int
-    high: int | None
-    start: int = 0
-    against: Variable = ANYTHING
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayAlternative:
-    """One way to be a valid array: values of the first positions and of all later ones (None: no later ones).
-
-    With `unique` all items differ; with `repeated` some two are equal.
-    """
-
-    prefix: tuple[Variable, ...]
-    items: Variable | None
-    minimum: int
-    maximum: int | None
-    contains: tuple[Contains, ...] = ()
-    unique: bool = False
-    repeated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StringAlternative:
-    """One way to be a valid string: a finite set, or what is found in it, what is not, and a number of code points.
-
-    Of each pair in `either`, some pattern of the first part is found or one of the second is not.
-    """
-
-    values: tuple[str, ...] | None = None
-    patterns: tuple[str, ...] = ()
-    formats: tuple[str, ...] = ()
-    not_patterns: tuple[str, ...] = ()
-    not_formats: tuple[str, ...] = ()
-    not_values: tuple[str, ...] = ()
-    either: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
-    minimum: int = 0
-    maximum: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AtomAlternatives:
-    """The values of a variable that are neither strings nor containers."""
-
-    null: bool
-    booleans: tuple[bool, ...]
-    numbers: tuple[NumberConstraint, ...]
+__all__ = [
+    "ANYTHING",
+    "ArrayAlternative",
+    "AtomAlternatives",
+    "Contains",
+    "Demand",
+    "Has",
+    "Lacks",
+    "NormalForm",
+    "ObjectAlternative",
+    "Rule",
+    "Some",
+    "StringAlternative",
+    "Variable",
+]
 
 
 @dataclass(slots=True)
@@ -268,6 +175,20 @@ class NormalForm:
         """Whether a subschema only asserts things of the value itself, its members and its items."""
         return self._expansion.is_plain(index)
 
+    def closures(self, indices: Iterable[int | None]) -> list[Variable]:
+        """The variable of each of these subschemas, any value for None."""
+        return self._expansion.closures(indices)
+
+    def single(self, variable: Variable) -> Subschema | None:
+        """The subschema that is all of a variable, where it is plain and nothing has to be looked into but its fields.
+
+        One that asks nothing for `ANYTHING`.
+        """
+        if len(variable) != 1:
+            return None if variable else _ANYTHING
+        (index,) = variable
+        return self._subschemas[index] if index >= 0 and self._expansion.is_plain(index) else None
+
     def exclude_each_other(self, group: list[int]) -> bool:
         """Whether these subschemas plainly have no value in common, two by two."""
         return self._expansion.exclude_each_other(group)
@@ -328,6 +249,10 @@ class NormalForm:
     def objects(self, variable: Variable) -> tuple[ObjectAlternative, ...]:
         """The alternatives for objects."""
         found = self._memo.objects.get(variable)
+        if found is None and (single := self.single(variable)) is not None:
+            found = plain.objects(single, self.types(variable))
+            if found is not None:
+                self._memo.objects[variable] = found
         if found is None:
             out: list[ObjectAlternative] = []
             literals: dict[Hashable, None] = {}
@@ -499,6 +424,11 @@ class NormalForm:
     def arrays(self, variable: Variable) -> tuple[ArrayAlternative, ...]:
         """The alternatives for arrays."""
         found = self._memo.arrays.get(variable)
+        if found is None and (single := self.single(variable)) is not None:
+            items = ANYTHING if single.items is None else self._expansion.closure(single.items)
+            found = plain.arrays(single, self.types(variable), items if self.types(items) else None)
+            if found is not None:
+                self._memo.arrays[variable] = found
         if found is None:
             out: list[ArrayAlternative] = []
             literals: dict[Hashable, None] = {}
@@ -605,6 +535,10 @@ class NormalForm:
     def strings(self, variable: Variable) -> tuple[StringAlternative, ...]:
         """The alternatives for strings."""
         found = self._memo.strings.get(variable)
+        if found is None and (single := self.single(variable)) is not None:
+            found = plain.strings(single, self.types(variable))
+            if found is not None:
+                self._memo.strings[variable] = found
         if found is None:
             out: dict[StringAlternative, None] = {}
             for conjunction in self._conjunctions(variable, ir.STRING):
@@ -676,6 +610,10 @@ class NormalForm:
     def atoms(self, variable: Variable) -> AtomAlternatives:
         """The alternatives for null, booleans and numbers."""
         found = self._memo.atoms.get(variable)
+        if found is None and (single := self.single(variable)) is not None:
+            found = plain.atoms(single, self.types(variable))
+            if found is not None:
+                self._memo.atoms[variable] = found
         if found is None:
             null, booleans = False, set()
             numbers: dict[NumberConstraint, None] = {}
@@ -863,6 +801,9 @@ class NormalForm:
                 return set(range(len(value)))
             out |= self._evaluated_places(part, value)
         return out
+
+
+_ANYTHING = Subschema(pointer="")
 
 
 def _admits_number(s: Subschema, value: Fraction) -> bool:

@@ -1,0 +1,127 @@
+"""Where the values of one plain subschema start, without the general way through sets of alternatives.
+
+The first mask at a member asks where values of every type start there. For most members that is one subschema without
+applicators, so one alternative at most for each type, whose record is written down here from the fields: the state of
+free text, a list of texts, the state of an unbounded number, the shape of an object that names members, that of an
+array of like items. It is the record that `Shapes.start` would come to, by a way about a fifth as long; what is not
+plain (patterns of names, bounds on numbers, declared order) still goes through there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.engine.branches import UNBOUNDED, ArrayBranch, ObjectBranch, Shape
+from constrain.engine.scanners import add_names
+from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.members import Members
+from constrain.grammars.json_schema.plain import asks_of_numbers, names_members_alone
+from constrain.kernels import memory as m
+from constrain.kernels.step import ARRAY_KIND, OBJECT_KIND, V_ARRAY, V_ATOM, V_OBJECT, V_STRING
+
+if TYPE_CHECKING:
+    from constrain.engine.shapes import Shapes
+    from constrain.engine.store import Store
+    from constrain.grammars.json_schema.ir import Subschema
+    from constrain.grammars.json_schema.normal import NormalForm, Variable
+
+_ATOMS = ir.NULL | ir.BOOLEAN | ir.NUMBER
+_NO_PATTERN: frozenset[int] = frozenset()  # the class of free names where no pattern tells names apart
+
+Starts = tuple[int, int, int, int]
+"""Where objects, arrays, strings and other values start, in the order of the kernels."""
+assert (V_OBJECT, V_ARRAY, V_STRING, V_ATOM) == (0, 1, 2, 3)
+
+
+class PlainStarts:
+    """The starts of plain subschemas in one automaton."""
+
+    def __init__(self, shapes: Shapes, store: Store, forms: NormalForm) -> None:
+        self._shapes, self._store, self._forms = shapes, store, forms
+        self._inhabitation, self._scanners = shapes.inhabitation, shapes.scanners
+        self._free_text = int(store.array[m.FREE_TEXT_STATE])
+        self._atoms: dict[tuple[int, bool], int] = {}  # by type atoms, and whether 1.0 is an integer
+
+    def of(self, vset: int, variable: Variable) -> Starts | None:
+        """The starts of a set of this one variable; None where it is no plain subschema."""
+        forms, shapes = self._forms, self._shapes
+        s = forms.single(variable)
+        if s is None:
+            return None
+        types = forms.types(variable)
+        start_of_object = start_of_array = text = atom = 0
+        if types & ir.STRING:
+            is_free = s.values is s.pattern is s.format is s.max_length is None and not s.min_length
+            text = self._free_text if is_free else shapes.start(vset, V_STRING)
+        if types & _ATOMS:
+            if s.values is None and not asks_of_numbers(s):
+                key = types & _ATOMS, s.integral_fraction
+                known = self._atoms.get(key)
+                atom = self._atoms[key] = shapes.start(vset, V_ATOM) if known is None else known
+            else:
+                atom = shapes.start(vset, V_ATOM)
+        if types & ir.OBJECT:
+            if names_members_alone(s) and not forms.declared_order:
+                start_of_object = self._object(vset, variable, s)
+            else:
+                start_of_object = shapes.start(vset, V_OBJECT)
+        if types & ir.ARRAY:
+            if s.values is s.contains is None and not s.unique_items:
+                start_of_array = self._array(variable)
+            else:
+                start_of_array = shapes.start(vset, V_ARRAY)
+        return start_of_object, start_of_array, text, atom
+
+    def _object(self, vset: int, variable: Variable, s: Subschema) -> int:
+        """As `Shapes.start` for objects, where members are told by their names alone."""
+        alternatives = self._forms.objects(variable)
+        if not alternatives:
+            return 0
+        (a,) = alternatives
+        properties, required = s.properties, a.required
+        names: tuple[str, ...] = tuple(sorted({*properties, *required}))  # in the order of their bytes, too
+        text = "".join(names)
+        if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+            return self._shapes.start(vset, V_OBJECT)
+        rest = s.additional
+        indices = [properties.get(name, rest) for name in names]
+        indices.append(rest)
+        values = self._inhabitation.parts(indices)
+        others = values.pop()
+        wanted = {*required}
+        allowed = needed = 0
+        bit = 1
+        for name, part in zip(names, values, strict=True):
+            if part is not None:
+                allowed |= bit
+            if name in wanted:
+                needed |= bit
+            bit <<= 1
+        if needed & ~allowed or (others is None and allowed.bit_count() < a.minimum):
+            return 0
+        shape = Shape(
+            OBJECT_KIND,
+            names,
+            add_names(self._store, [n.encode() for n in names]),
+            saturation=max(1, a.minimum, a.maximum or 0),
+            branches=[
+                ObjectBranch(0, a, tuple(values), {} if others is None else {_NO_PATTERN: others}, allowed, needed)
+            ],
+            members=Members.named(self._forms, names),
+            keys=self._free_text,
+        )
+        return self._shapes.add_set(shape, (0,))
+
+    def _array(self, variable: Variable) -> int:
+        """As `Shapes.start` for arrays, where items are told by their positions alone."""
+        alternatives = self._forms.arrays(variable)
+        if not alternatives:
+            return 0
+        (a,) = alternatives
+        longest = self._inhabitation.required_length(a)
+        if a.minimum > longest:
+            return 0
+        prefix = len(a.prefix)
+        saturation = max(1, a.minimum, prefix, longest if longest < UNBOUNDED else 0)
+        shape = Shape(ARRAY_KIND, prefix=prefix, saturation=saturation, branches=[ArrayBranch(0, a, longest)])
+        return self._shapes.add_set(shape, (0,))
