@@ -15,7 +15,7 @@ from constrain.engine.branches import UNBOUNDED, ArrayBranch, ObjectBranch, Shap
 from constrain.engine.scanners import add_names
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.members import Members
-from constrain.grammars.json_schema.plain import asks_of_numbers, names_members_alone
+from constrain.grammars.json_schema.plain import asks_of_numbers, asks_of_texts, names_members_alone
 from constrain.kernels import memory as m
 from constrain.kernels.step import ARRAY_KIND, OBJECT_KIND, V_ARRAY, V_ATOM, V_OBJECT, V_STRING
 
@@ -51,8 +51,7 @@ class PlainStarts:
         types = forms.types(variable)
         start_of_object = start_of_array = text = atom = 0
         if types & ir.STRING:
-            is_free = s.values is s.pattern is s.format is s.max_length is None and not s.min_length
-            text = self._free_text if is_free else shapes.start(vset, V_STRING)
+            text = self._free_text if s.values is None and not asks_of_texts(s) else shapes.start(vset, V_STRING)
         if types & _ATOMS:
             if s.values is None and not asks_of_numbers(s):
                 key = types & _ATOMS, s.integral_fraction
@@ -66,7 +65,7 @@ class PlainStarts:
             else:
                 start_of_object = shapes.start(vset, V_OBJECT)
         if types & ir.ARRAY:
-            if s.values is s.contains is None and not s.unique_items:
+            if s.values is None and s.contains is None and not s.unique_items:
                 start_of_array = self._array(variable)
             else:
                 start_of_array = shapes.start(vset, V_ARRAY)
@@ -99,14 +98,13 @@ class PlainStarts:
             bit <<= 1
         if needed & ~allowed or (others is None and allowed.bit_count() < a.minimum):
             return 0
+        free = {} if others is None else {_NO_PATTERN: others}
         shape = Shape(
             OBJECT_KIND,
             names,
-            add_names(self._store, [n.encode() for n in names]),
+            first_name=add_names(self._store, [n.encode() for n in names]),
             saturation=max(1, a.minimum, a.maximum or 0),
-            branches=[
-                ObjectBranch(0, a, tuple(values), {} if others is None else {_NO_PATTERN: others}, allowed, needed)
-            ],
+            branches=[ObjectBranch(0, a, tuple(values), free, allowed, needed)],
             members=Members.named(self._forms, names),
             keys=self._free_text,
         )

@@ -425,8 +425,8 @@ class NormalForm:
         """The alternatives for arrays."""
         found = self._memo.arrays.get(variable)
         if found is None and (single := self.single(variable)) is not None:
-            items = ANYTHING if single.items is None else self._expansion.closure(single.items)
-            found = plain.arrays(single, self.types(variable), items if self.types(items) else None)
+            item = ANYTHING if single.items is None else self._expansion.closure(single.items)
+            found = plain.arrays(single, self.types(variable), item if self.types(item) else None)
             if found is not None:
                 self._memo.arrays[variable] = found
         if found is None:

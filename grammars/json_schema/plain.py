@@ -40,7 +40,7 @@ def objects(s: Subschema, types: int) -> tuple[ObjectAlternative, ...] | None:
 
 def names_members_alone(s: Subschema) -> bool:
     """Whether nothing but its name decides whether an object may have a member, and what its value must be."""
-    return s.values is s.property_names is None and not s.pattern_properties
+    return s.values is None and s.property_names is None and not s.pattern_properties
 
 
 def arrays(s: Subschema, types: int, items: Variable | None) -> tuple[ArrayAlternative, ...] | None:
@@ -61,9 +61,9 @@ def strings(s: Subschema, types: int) -> tuple[StringAlternative, ...] | None:
         return ()
     if s.values is not None:
         return None
-    low, high = s.min_length, s.max_length
-    if s.pattern is None and s.format is None and not low and high is None:
+    if not asks_of_texts(s):
         return _FREE
+    low, high = s.min_length, s.max_length
     if high is not None and high < low:
         return ()
     patterns = () if s.pattern is None else (s.pattern,)
@@ -71,6 +71,11 @@ def strings(s: Subschema, types: int) -> tuple[StringAlternative, ...] | None:
 
 
 _FREE = (StringAlternative(),)
+
+
+def asks_of_texts(s: Subschema) -> bool:
+    """Whether a subschema says of texts what they are, or how long."""
+    return s.pattern is not None or s.format is not None or s.max_length is not None or s.min_length > 0
 
 
 def asks_of_numbers(s: Subschema) -> bool:
