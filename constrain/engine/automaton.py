@@ -39,6 +39,7 @@ from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import (
     BOUNDED_BLANKS,
+    FREE_BIT,
     FULL,
     MISS,
     NO_BLANKS,
@@ -59,6 +60,9 @@ _DEFAULT_STYLE = TextStyle()
 _WHITESPACE = {"none": NO_BLANKS, "bounded": BOUNDED_BLANKS, "spaced": SPACED}
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
+
+MEMBERS_AT_ONCE = 64
+"""Members of an object whose slots are stored together."""
 
 
 @functools.cache
@@ -98,6 +102,7 @@ class Automaton:
         self.store.bind_rows(rows)
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._started: set[int] = set()  # sets of variables of which it is known where their values start
+        self._offered: set[tuple[int, int]] = set()  # blocks of members of sets that were looked at
         self._unique: Uniqueness | None = None
         self._budget: Budget | None = None
         self.start_mode = VALUE if raw is None else RAW
@@ -236,6 +241,8 @@ class Automaton:
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
             self._supply_starts(shapes.slots[value][1])
+            if not b & FREE_BIT and (a, b // MEMBERS_AT_ONCE) not in self._offered:
+                self._supply_simple_slots(a, b // MEMBERS_AT_ONCE)
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
@@ -271,6 +278,17 @@ class Automaton:
         if vset not in self._started:
             self._started.add(vset)
             self.store.write(m.VSET, VSET_WIDTH * vset, self.shapes.starts(vset))
+
+    def _supply_simple_slots(self, number: int, block: int) -> None:
+        """Store the slots of a block of members whose values are simple: a mask that lacks one costs more than all."""
+        self._offered.add((number, block))
+        first = block * MEMBERS_AT_ONCE  # of `which`, one more than the number of a name
+        slots, vsets = self.shapes.simple_slots(number, max(0, first - 1), first + MEMBERS_AT_ONCE - 1)
+        if vsets:
+            for vset in vsets:
+                if vset not in self._started:
+                    self._supply_starts(vset)
+            self.store.memos(intern.M_SLOT, number, max(1, first), slots)
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""

@@ -71,6 +71,16 @@ class PlainStarts:
                 start_of_array = shapes.start(vset, V_ARRAY)
         return start_of_object, start_of_array, text, atom
 
+    def is_simple(self, variable: Variable) -> bool:
+        """Whether a variable admits scalars by their types alone, so that their starts are at hand or soon will be."""
+        s = self._forms.single(variable)
+        return (
+            s is not None
+            and not s.types & (ir.OBJECT | ir.ARRAY)
+            and s.values is None
+            and not (asks_of_texts(s) or asks_of_numbers(s))
+        )
+
     def _object(self, vset: int, variable: Variable, s: Subschema) -> int:
         """As `Shapes.start` for objects, where members are told by their names alone."""
         alternatives = self._forms.objects(variable)
@@ -108,7 +118,7 @@ class PlainStarts:
             members=Members.named(self._forms, names),
             keys=self._free_text,
         )
-        return self._shapes.add_set(shape, (0,))
+        return self._shapes.add_shape(shape)
 
     def _array(self, variable: Variable) -> int:
         """As `Shapes.start` for arrays, where items are told by their positions alone."""
@@ -122,4 +132,4 @@ class PlainStarts:
         prefix = len(a.prefix)
         saturation = max(1, a.minimum, prefix, longest if longest < UNBOUNDED else 0)
         shape = Shape(ARRAY_KIND, prefix=prefix, saturation=saturation, branches=[ArrayBranch(0, a, longest)])
-        return self._shapes.add_set(shape, (0,))
+        return self._shapes.add_shape(shape)

@@ -142,8 +142,8 @@ class Shapes:
         self._passed: dict[tuple[int, int], ObjectBranch | None] = {}  # by address of the branch, and new cursor
         self._plain_starts = PlainStarts(self, store, forms)
         root_shape = Shape(ROOT_KIND)
-        self.add_set(root_shape, ())  # number 0 is "none"
-        root = self.add_set(root_shape, (0,))
+        self._add_set(root_shape, ())  # number 0 is "none"
+        root = self._add_set(root_shape, (0,))
         assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
@@ -178,15 +178,19 @@ class Shapes:
         self.slots.append((owner, vset, ways))
         return number
 
+    def add_shape(self, shape: Shape) -> int:
+        """Add the set of the only branch of a new shape; its number."""
+        number = self._set_numbers[id(shape), (0,)] = self._add_set(shape, (0,))
+        return number
+
     def _set(self, shape: Shape, live: tuple[int, ...]) -> int:
         key = (id(shape), live)
         found = self._set_numbers.get(key)
         if found is None:
-            found = self._set_numbers[key] = self.add_set(shape, live)
+            found = self._set_numbers[key] = self._add_set(shape, live)
         return found
 
-    def add_set(self, shape: Shape, live: tuple[int, ...]) -> int:
-        """Add a set of live branches of a shape that is not known yet; its number."""
+    def _add_set(self, shape: Shape, live: tuple[int, ...]) -> int:
         number = len(self.sets)
         self.sets.append((shape, live))
         bits = 0
@@ -214,10 +218,11 @@ class Shapes:
                 a = branch.alternative
                 maximum = UNBOUNDED if a.maximum is None else min(a.maximum, UNBOUNDED)
                 masks = store.append(m.WORDS, _split(branch.allowed, words) + _split(branch.required, words))
-                is_open = (
-                    CLOSED if not branch.free else OPEN_SOME if shape.members and shape.members.components else OPEN_ALL
+                told_apart = shape.members is not None and shape.members.components
+                is_open = CLOSED if not branch.free else OPEN_SOME if told_apart else OPEN_ALL
+                may_close = not branch.clauses or all(
+                    any(isinstance(o, Lacks) for o in clause) for clause in branch.clauses
                 )
-                may_close = all(any(isinstance(o, Lacks) for o in clause) for clause in branch.clauses)
                 records += [
                     min(a.minimum, UNBOUNDED) if may_close else UNBOUNDED, maximum, is_open,
                     masks, masks + words, branch.required.bit_count(),
@@ -298,6 +303,30 @@ class Shapes:
         if joint:
             self._joint[slot] = alone, joint
         return slot
+
+    def simple_slots(self, number: int, first: int, stop: int) -> tuple[list[int], list[int]]:
+        """The slots of the names `first` to `stop` of a set that are quickly told, 0 for others; and their vsets.
+
+        They are those whose values are known already or say nothing but the types of scalars, where one branch is live
+        that goes on as it is.
+        """
+        shape, live = self.sets[number]
+        if len(live) != 1 or shape.order is not None or shape.undecided is not None:
+            return [], []
+        (index,) = live
+        branch = shape.branches[index]
+        if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
+            return [], []
+        known, is_simple = self._vset_numbers, self._plain_starts.is_simple
+        slots: list[int] = []
+        vsets: list[int] = []
+        for part in branch.values[first:stop]:
+            if part is not None and ((part,) in known or is_simple(part)):
+                slots.append(self._plain_slot(number, index, part))
+                vsets.append(known[part,])
+            else:
+                slots.append(0)
+        return slots, vsets
 
     def _only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
         """What the value of a member or item must be, where it changes nothing; None elsewhere."""
@@ -1048,6 +1077,8 @@ def _words(names: int) -> int:
 
 def _split(mask: int, words: int) -> list[int]:
     """A bit mask as signed 64-bit words, least significant first."""
+    if words == 1:
+        return [mask]
     out = []
     for i in range(words):
         word = mask >> (64 * i) & 0xFFFFFFFFFFFFFFFF

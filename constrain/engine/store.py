@@ -19,6 +19,7 @@ from constrain.kernels.intern import (
     POS_SEED,
     POS_WIDTH,
     new_memo,
+    new_memos,
     rehash_memo,
     rehash_records,
 )
@@ -121,6 +122,12 @@ class Store(m.Context):
     def memo(self, key: int, value: int) -> None:
         """Store a memo entry."""
         while not new_memo(self.address, key, value):
+            self.grow(m.MEMO_KEY)
+
+    def memos(self, kind: int, a: int, b: int, values: list[int]) -> None:
+        """Store memo entries for `b` and the numbers after it; none where a value is 0."""
+        data = np.array(values, dtype=np.int64)
+        while not new_memos(self.address, kind, a, b, data):
             self.grow(m.MEMO_KEY)
 
     def grow(self, table: int) -> None:

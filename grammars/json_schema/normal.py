@@ -40,7 +40,7 @@ from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
-from constrain.grammars.json_schema.literals import says_nothing, type_of
+from constrain.grammars.json_schema.literals import has_surrogate, says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
 from constrain.grammars.languages.number_constraint import NumberConstraint
 from constrain.grammars.regex import search_language
@@ -548,7 +548,7 @@ class NormalForm:
                     if merged is not None:
                         out[merged] = None
                     continue
-                texts = [v for v in values if isinstance(v, str) and not _has_surrogate(v)]
+                texts = [v for v in values if isinstance(v, str) and not has_surrogate(v)]
                 if conjunction.atoms or conjunction.clauses:
                     texts = [t for t in texts if self._satisfies_atoms(t, conjunction)]
                 if texts:
@@ -575,7 +575,7 @@ class NormalForm:
                 case ("not format", str(f)):
                     not_formats.add(f)
         for i in conjunction.excluded:
-            not_values |= {v for v in self._subschemas[i].values or () if isinstance(v, str) and not _has_surrogate(v)}
+            not_values |= {v for v in self._subschemas[i].values or () if isinstance(v, str) and not has_surrogate(v)}
         if bounds.empty:
             return None
         return StringAlternative(
@@ -883,8 +883,3 @@ def _has_format(text: str, name: str) -> bool:
 
 def _may_have_surrogates(value: object) -> bool:
     return not isinstance(value, bool | int | Fraction | None) and not (isinstance(value, str) and value.isascii())
-
-
-def _has_surrogate(text: str) -> bool:
-    """Whether a text holds a lone surrogate, which has no UTF-8 form and is never written."""
-    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)

@@ -20,6 +20,7 @@ from constrain.grammars.json_schema.alternatives import (
     Variable,
 )
 from constrain.grammars.json_schema.ir import Subschema
+from constrain.grammars.json_schema.literals import has_surrogate
 from constrain.grammars.languages.number_constraint import NumberConstraint
 
 _NO_NAMES: frozenset[str] = frozenset()
@@ -59,15 +60,20 @@ def strings(s: Subschema, types: int) -> tuple[StringAlternative, ...] | None:
     """The alternatives for strings."""
     if not types & ir.STRING:
         return ()
+    if not asks_of_texts(s):
+        return _FREE if s.values is None else _listed(s.values)
     if s.values is not None:
         return None
-    if not asks_of_texts(s):
-        return _FREE
     low, high = s.min_length, s.max_length
     if high is not None and high < low:
         return ()
     patterns = () if s.pattern is None else (s.pattern,)
     return (StringAlternative(None, patterns, () if s.format is None else (s.format,), minimum=low, maximum=high),)
+
+
+def _listed(values: list[object]) -> tuple[StringAlternative, ...]:
+    texts = sorted(v for v in values if type(v) is str and (v.isascii() or not has_surrogate(v)))
+    return (StringAlternative(tuple(texts)),) if texts else ()
 
 
 _FREE = (StringAlternative(),)
