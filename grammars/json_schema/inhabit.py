@@ -108,8 +108,12 @@ class Inhabitation:
         """Whether the variable has a value, by the cheapest sufficient look."""
         found = self._quick.get(variable)
         if found is None:
-            evident = self._forms.evidently_has_value(variable) or self._obviously(variable)
-            found = self._quick[variable] = 0 if evident else self._exists(variable)
+            if not self._forms.types(variable):
+                found = INFINITE
+            else:
+                evident = self._forms.evidently_has_value(variable) or self._obviously(variable)
+                found = 0 if evident else self._exists(variable)
+            self._quick[variable] = found
         return found == 0
 
     def parts(self, indices: Iterable[int | None]) -> list[Variable | None]:

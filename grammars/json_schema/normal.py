@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from operator import attrgetter
 from typing import Any, cast
 
 from constrain.grammars.formats import format_language, format_superset
@@ -38,6 +37,7 @@ from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
 from constrain.grammars.json_schema.dual import Atom
+from constrain.grammars.json_schema.evident import NOTHING_BESIDE, Evidence, beside_groups, only_lists
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.literals import has_surrogate, says_nothing, type_of
@@ -99,7 +99,7 @@ class NormalForm:
         self._memo = _Memo()
         self._differs = any(s.unique_items for _, s in at_hand(document.subschemas))
         self._choices: dict[Variable, Choice | None] = {}
-        self._evident: dict[int, bool] = {}
+        self._evidence = Evidence(self._subschemas, self._expansion)
         self.lists = 0  # how many variables were made for values that texts had
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
@@ -116,7 +116,7 @@ class NormalForm:
     def _find_choice(self, s: Subschema) -> Choice | None:
         if s.choice is None or not s.types & ir.OBJECT:
             return None
-        if _beside_groups(s) != _NOTHING_BESIDE or len(s.any_of) + len(s.one_of) != 1:
+        if beside_groups(s) != NOTHING_BESIDE or len(s.any_of) + len(s.one_of) != 1:
             return None
         plain = all(self.is_deferred(b) or self.is_plain(b) for b in s.choice.branches.values())
         return s.choice if plain else None
@@ -126,13 +126,7 @@ class NormalForm:
         if len(variable) != 1:
             return False
         (index,) = variable
-        if index < 0:
-            return False
-        found = self._evident.get(index)
-        if found is None:
-            s = self._subschemas[index]
-            found = self._evident[index] = type(s) is Deferred or (self.is_plain(index) and _is_evident(s))
-        return found
+        return index >= 0 and self._evidence.has_value(index)
 
     def is_deferred(self, index: int) -> bool:
         """Whether a subschema is yet to be read; it has a value then."""
@@ -233,7 +227,7 @@ class NormalForm:
         lists = [m.values for m in members if m.values is not None]
         if not lists:
             return None
-        if len(members) == 1 and not conjunction.excluded and not conjunction.negated and _only_lists(members[0]):
+        if len(members) == 1 and not conjunction.excluded and not conjunction.negated and only_lists(members[0]):
             return [v for v in lists[0] if type_of(v) & conjunction.types]
         return [
             v
@@ -822,52 +816,6 @@ def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found), tuple(not_found)
 
 
-_BESIDE = (
-    "pointer",
-    "types",
-    "any_of",
-    "one_of",
-    "choice",
-    "source",
-    "integral_fraction",
-    "min_contains",
-    "written",
-    "names_at",
-)
-_beside_groups = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))
-_NOTHING_BESIDE = _beside_groups(Subschema(pointer=""))
-
-
-def _is_evident(s: Subschema) -> bool:
-    if s.all_of:
-        return False
-    if s.values is not None:
-        return _only_lists(s) and any(type_of(v) & s.types and not _may_have_surrogates(v) for v in s.values)
-    types = s.types
-    return bool(
-        types & (ir.NULL | ir.BOOLEAN)
-        or (types & ir.STRING and s.pattern is None and s.format is None and s.max_length is None)
-        or (types & ir.ARRAY and s.min_items == 0 and (s.contains is None or s.min_contains == 0))
-        or (types & ir.OBJECT and not s.required and s.min_properties == 0)
-        or (
-            types & ir.INTEGER
-            and s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None
-        )
-    )
-
-
-def _only_lists(s: Subschema) -> bool:
-    """Whether all that a subschema asks of its values is their type."""
-    return _unasked(s) == _UNASKED
-
-
-_OF_VALUES = ("pointer", "types", "values", "integral_fraction", "source", "written", "names_at")
-_unasked = attrgetter(
-    *(n for n in Subschema.__dataclass_fields__ if n not in ("pointer", "types", "values", "integral_fraction"))
-)
-_UNASKED = _unasked(Subschema(pointer=""))
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | Fraction) and not isinstance(value, bool)
 
@@ -879,7 +827,3 @@ def _or_infinite(bound: int | None) -> float:
 def _has_format(text: str, name: str) -> bool:
     language = format_language(name)
     return language is None or language.matches(text.encode("utf-8", "surrogatepass"))
-
-
-def _may_have_surrogates(value: object) -> bool:
-    return not isinstance(value, bool | int | Fraction | None) and not (isinstance(value, str) and value.isascii())
