@@ -22,6 +22,7 @@ from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, option
+from constrain.grammars.json_schema.equal import content
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
@@ -177,6 +178,7 @@ class Expansion:
         self._ordered = ordered
         self._closures: dict[int, frozenset[int]] = {}
         self._literals: dict[object, int] = {}
+        self._equal: dict[tuple[object, ...], int] = {}  # by what they ask
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
         self._depth = 0  # of choices within choices whose types are being told
@@ -218,10 +220,10 @@ class Expansion:
                 return frozenset()
             if says_nothing(s) and len(s.all_of) == 1:  # a plain reference
                 return self.closure(~s.all_of[0])
-            return frozenset((signed,))
+            return frozenset((~self._first_equal(~signed, s),))
         s = self._subschemas[signed]
         if not s.all_of:
-            return _EMPTY if says_nothing(s) else frozenset((signed,))
+            return _EMPTY if says_nothing(s) else frozenset((self._first_equal(signed, s),))
         seen: set[int] = set()
         todo = [signed]
         while todo:
@@ -229,10 +231,29 @@ class Expansion:
             if i not in seen:
                 seen.add(i)
                 todo.extend(self._subschemas[i].all_of)
-        found = frozenset(i for i in seen if not says_nothing(self._subschemas[i]))
+        found = frozenset(
+            self._first_equal(i, self._subschemas[i]) for i in seen if not says_nothing(self._subschemas[i])
+        )
         if self._ordered and len(found) > 1:  # what joins several says in which order they declare members
             found |= {i for i in seen if len(self._subschemas[i].all_of) > 1}
         return found
+
+    def _first_equal(self, index: int, s: Subschema) -> int:
+        """The first subschema met that asks the same, where both are simple; often the subschema itself."""
+        if self._marks or self._ordered or s.properties or s.all_of or index in self._tracked_rests:
+            return index
+        key = content(s, self._item)
+        return index if key is None else self._equal.setdefault(key, index)
+
+    def _item(self, index: int) -> object:
+        """What tells the items of an array from those of others: their number, or what scalars are asked."""
+        s = self._subschemas[index]
+        for _ in range(MAX_DEPTH):
+            if len(s.all_of) != 1 or not says_nothing(s):
+                break
+            index = s.all_of[0]
+            s = self._subschemas[index]
+        return index if s.items is not None else self._first_equal(index, s)
 
     def literal(self, value: object) -> int:
         """The subschema whose only value is `value`."""
