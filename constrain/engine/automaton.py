@@ -49,7 +49,6 @@ from constrain.kernels.step import (
     SPACED,
     STATE_WIDTH,
     VALUE,
-    VSET_WIDTH,
 )
 from constrain.kernels.text_walk import NO_ROW
 
@@ -60,9 +59,6 @@ _DEFAULT_STYLE = TextStyle()
 _WHITESPACE = {"none": NO_BLANKS, "bounded": BOUNDED_BLANKS, "spaced": SPACED}
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
-
-MEMBERS_AT_ONCE = 64
-"""Members of an object whose slots are stored together."""
 
 
 @functools.cache
@@ -101,8 +97,6 @@ class Automaton:
         weakref.finalize(self, terminals.rows.give_back, rows)
         self.store.bind_rows(rows)
         self.shapes = Shapes(self.store, forms, inhabitation)
-        self._started: set[int] = set()  # sets of variables of which it is known where their values start
-        self._offered: set[tuple[int, int]] = set()  # blocks of members of sets that were looked at
         self._unique: Uniqueness | None = None
         self._budget: Budget | None = None
         self.start_mode = VALUE if raw is None else RAW
@@ -236,13 +230,13 @@ class Automaton:
             self._find_loop(a, with_row=bool(b))
             return
         if kind == intern.M_SHAPE:
-            self._supply_starts(a)
+            shapes.supply_starts(a)
             return
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
-            self._supply_starts(shapes.slots[value][1])
-            if not b & FREE_BIT and (a, b // MEMBERS_AT_ONCE) not in self._offered:
-                self._supply_simple_slots(a, b // MEMBERS_AT_ONCE)
+            shapes.supply_starts(shapes.slots[value][1])
+            if not b & FREE_BIT:
+                shapes.supply_simple_slots(a, b)
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
@@ -272,23 +266,6 @@ class Automaton:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
         store.memo(memo_key(kind, a, b), value)
-
-    def _supply_starts(self, vset: int) -> None:
-        """Store where values of all types start. A mask before a value asks for every one of them."""
-        if vset not in self._started:
-            self._started.add(vset)
-            self.store.write(m.VSET, VSET_WIDTH * vset, self.shapes.starts(vset))
-
-    def _supply_simple_slots(self, number: int, block: int) -> None:
-        """Store the slots of a block of members whose values are simple: a mask that lacks one costs more than all."""
-        self._offered.add((number, block))
-        first = block * MEMBERS_AT_ONCE  # of `which`, one more than the number of a name
-        slots, vsets = self.shapes.simple_slots(number, max(0, first - 1), first + MEMBERS_AT_ONCE - 1)
-        if vsets:
-            for vset in vsets:
-                if vset not in self._started:
-                    self._supply_starts(vset)
-            self.store.memos(intern.M_SLOT, number, max(1, first), slots)
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""

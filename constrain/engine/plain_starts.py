@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING
 from constrain.engine.branches import UNBOUNDED, ArrayBranch, ObjectBranch, Shape
 from constrain.engine.scanners import add_names
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.alternatives import ANYTHING, ArrayAlternative, ObjectAlternative
 from constrain.grammars.json_schema.members import Members
 from constrain.grammars.json_schema.plain import asks_of_numbers, asks_of_texts, names_members_alone
 from constrain.kernels import memory as m
-from constrain.kernels.step import ARRAY_KIND, OBJECT_KIND, V_ARRAY, V_ATOM, V_OBJECT, V_STRING
+from constrain.kernels.step import (
+    ARRAY_KIND,
+    FREE_BIT,
+    OBJECT_KIND,
+    V_ARRAY,
+    V_ATOM,
+    V_OBJECT,
+    V_STRING,
+    VSET_WIDTH,
+)
 
 if TYPE_CHECKING:
     from constrain.engine.shapes import Shapes
@@ -27,6 +37,9 @@ if TYPE_CHECKING:
 
 _ATOMS = ir.NULL | ir.BOOLEAN | ir.NUMBER
 _NO_PATTERN: frozenset[int] = frozenset()  # the class of free names where no pattern tells names apart
+
+_ANY_OBJECT = ObjectAlternative((), {}, frozenset(), (), (), 0, None)
+_ANY_ARRAY = ArrayAlternative((), ANYTHING, 0, None)
 
 Starts = tuple[int, int, int, int]
 """Where objects, arrays, strings and other values start, in the order of the kernels."""
@@ -45,6 +58,8 @@ class PlainStarts:
     def of(self, vset: int, variable: Variable) -> Starts | None:
         """The starts of a set of this one variable; None where it is no plain subschema."""
         forms, shapes = self._forms, self._shapes
+        if not variable:
+            return *self._anything, self._free_text, self._of_types(vset, _ATOMS, True)
         s = forms.single(variable)
         if s is None:
             return None
@@ -54,9 +69,7 @@ class PlainStarts:
             text = self._free_text if s.values is None and not asks_of_texts(s) else shapes.start(vset, V_STRING)
         if types & _ATOMS:
             if s.values is None and not asks_of_numbers(s):
-                key = types & _ATOMS, s.integral_fraction
-                known = self._atoms.get(key)
-                atom = self._atoms[key] = shapes.start(vset, V_ATOM) if known is None else known
+                atom = self._of_types(vset, types & _ATOMS, s.integral_fraction)
             else:
                 atom = shapes.start(vset, V_ATOM)
         if types & ir.OBJECT:
@@ -70,6 +83,28 @@ class PlainStarts:
             else:
                 start_of_array = shapes.start(vset, V_ARRAY)
         return start_of_object, start_of_array, text, atom
+
+    def _of_types(self, vset: int, types: int, integral_fraction: bool) -> int:
+        key = types, integral_fraction
+        found = self._atoms.get(key)
+        if found is None:
+            found = self._atoms[key] = self._shapes.start(vset, V_ATOM)
+        return found
+
+    def add_anything(self) -> None:
+        """Add where objects, arrays and strings of any kind start: most grammars get there, by members not named."""
+        shapes, store = self._shapes, self._store
+        nothing = ObjectBranch(0, _ANY_OBJECT, (), {_NO_PATTERN: ANYTHING}, 0, 0)
+        names = Members.named(self._forms, ())
+        first = add_names(store, [])
+        shape = Shape(OBJECT_KIND, first_name=first, branches=[nothing], members=names, keys=self._free_text)
+        of_object = shapes.add_shape(shape)
+        of_array = shapes.add_shape(Shape(ARRAY_KIND, branches=[ArrayBranch(0, _ANY_ARRAY, UNBOUNDED)]))
+        vset = shapes.vset((ANYTHING,))
+        shapes.supply_only_slot(of_object, FREE_BIT | 1, ANYTHING)
+        shapes.supply_only_slot(of_array, 0, ANYTHING)
+        store.write(m.VSET, VSET_WIDTH * vset, (of_object, of_array, self._free_text, -1))
+        self._anything = of_object, of_array
 
     def is_simple(self, variable: Variable) -> bool:
         """Whether a variable admits scalars by their types alone, so that their starts are at hand or soon will be."""
@@ -118,7 +153,10 @@ class PlainStarts:
             members=Members.named(self._forms, names),
             keys=self._free_text,
         )
-        return self._shapes.add_shape(shape)
+        number = self._shapes.add_shape(shape)
+        if others is not None:
+            self._shapes.supply_only_slot(number, FREE_BIT | 1, others)
+        return number
 
     def _array(self, variable: Variable) -> int:
         """As `Shapes.start` for arrays, where items are told by their positions alone."""
@@ -132,4 +170,7 @@ class PlainStarts:
         prefix = len(a.prefix)
         saturation = max(1, a.minimum, prefix, longest if longest < UNBOUNDED else 0)
         shape = Shape(ARRAY_KIND, prefix=prefix, saturation=saturation, branches=[ArrayBranch(0, a, longest)])
-        return self._shapes.add_shape(shape)
+        number = self._shapes.add_shape(shape)
+        if a.items is not None and not prefix and longest:
+            self._shapes.supply_only_slot(number, 0, a.items)
+        return number

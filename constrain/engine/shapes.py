@@ -50,6 +50,7 @@ from constrain.grammars.json_schema.normal import (
 )
 from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
+from constrain.kernels.intern import M_SLOT
 from constrain.kernels.step import (
     ALT_WIDTH,
     ARRAY_KIND,
@@ -70,6 +71,8 @@ from constrain.kernels.step import (
     VSET_WIDTH,
 )
 
+MEMBERS_AT_ONCE = 64
+"""Members of an object whose slots are stored together."""
 MAX_CHOICES = 12
 """Demands on the value of one member of which it is not plain which have to be met."""
 
@@ -140,6 +143,8 @@ class Shapes:
         self._origins: list[ObjectBranch] = []  # kept, as they are told apart by their addresses
         self._live: dict[tuple[int, tuple[Clause, ...], int | None, int, int], bool] = {}
         self._passed: dict[tuple[int, int], ObjectBranch | None] = {}  # by address of the branch, and new cursor
+        self._started: set[int] = set()  # sets of variables of which it is known where their values start
+        self._blocks: set[tuple[int, int]] = set()  # blocks of members of sets that were looked at
         self._plain_starts = PlainStarts(self, store, forms)
         root_shape = Shape(ROOT_KIND)
         self._add_set(root_shape, ())  # number 0 is "none"
@@ -147,6 +152,7 @@ class Shapes:
         assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
+        self._plain_starts.add_anything()
 
     def note_added_documents(self) -> None:
         """Take notice of documents that were added to the normal form."""
@@ -304,29 +310,48 @@ class Shapes:
             self._joint[slot] = alone, joint
         return slot
 
-    def simple_slots(self, number: int, first: int, stop: int) -> tuple[list[int], list[int]]:
-        """The slots of the names `first` to `stop` of a set that are quickly told, 0 for others; and their vsets.
+    def supply_simple_slots(self, number: int, which: int) -> None:
+        """Store the slots of some members beside one, those that are quickly told.
 
         They are those whose values are known already or say nothing but the types of scalars, where one branch is live
-        that goes on as it is.
+        that goes on as it is. A mask that lacks one of them costs more than to store them all.
         """
+        block = (which - 1) // MEMBERS_AT_ONCE
+        if (number, block) in self._blocks:
+            return
+        self._blocks.add((number, block))
         shape, live = self.sets[number]
         if len(live) != 1 or shape.order is not None or shape.undecided is not None:
-            return [], []
+            return
         (index,) = live
         branch = shape.branches[index]
         if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
-            return [], []
-        known, is_simple = self._vset_numbers, self._plain_starts.is_simple
-        slots: list[int] = []
-        vsets: list[int] = []
-        for part in branch.values[first:stop]:
-            if part is not None and ((part,) in known or is_simple(part)):
-                slots.append(self._plain_slot(number, index, part))
-                vsets.append(known[part,])
-            else:
-                slots.append(0)
-        return slots, vsets
+            return
+        first = block * MEMBERS_AT_ONCE
+        slots = [
+            self._plain_slot(number, index, part) if part is not None and self.is_at_hand(part) else 0
+            for part in branch.values[first : first + MEMBERS_AT_ONCE]
+        ]
+        self._store.memos(M_SLOT, number, first + 1, slots)
+
+    def is_at_hand(self, part: Variable) -> bool:
+        """Whether it is known, or soon will be, where values of a variable start; it is stored in the latter case."""
+        if (part,) not in self._vset_numbers:
+            if not self._plain_starts.is_simple(part):
+                return False
+            self.supply_starts(self.vset((part,)))
+        return True
+
+    def supply_only_slot(self, number: int, which: int, part: Variable) -> None:
+        """Store the slot of a member or item of a set of one branch, which asks this of the value, if it is at hand."""
+        if self.is_at_hand(part):
+            self._store.memo(M_SLOT << 58 | number << 32 | which, self._plain_slot(number, 0, part))
+
+    def supply_starts(self, vset: int) -> None:
+        """Store where values of all types start. A mask before a value asks for every one of them."""
+        if vset not in self._started:
+            self._started.add(vset)
+            self._store.write(m.VSET, VSET_WIDTH * vset, self.starts(vset))
 
     def _only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
         """What the value of a member or item must be, where it changes nothing; None elsewhere."""

@@ -240,9 +240,9 @@ class Expansion:
 
     def _first_equal(self, index: int, s: Subschema) -> int:
         """The first subschema met that asks the same, where both are simple; often the subschema itself."""
-        if self._marks or self._ordered or s.properties or s.all_of or index in self._tracked_rests:
-            return index
-        key = content(s, self._item)
+        if type(s) is not Subschema or self._marks or self._ordered or s.properties or s.all_of:
+            return index  # one that is yet to be read is not for this
+        key = None if index in self._tracked_rests else content(s, self._item)
         return index if key is None else self._equal.setdefault(key, index)
 
     def _item(self, index: int) -> object:
