@@ -53,6 +53,7 @@ class PlainStarts:
         self._shapes, self._store, self._forms = shapes, store, forms
         self._inhabitation, self._scanners = shapes.inhabitation, shapes.scanners
         self._free_text = int(store.array[m.FREE_TEXT_STATE])
+        self._free_texts: Variable | None = None
         self._atoms: dict[tuple[int, bool], int] = {}  # by type atoms, and whether 1.0 is an integer
 
     def of(self, vset: int, variable: Variable) -> Starts | None:
@@ -116,6 +117,16 @@ class PlainStarts:
             and not (asks_of_texts(s) or asks_of_numbers(s))
         )
 
+    def is_text(self, variable: Variable) -> bool:
+        """Whether a variable admits all strings and nothing else; it is started then."""
+        if self._free_texts is None or variable != self._free_texts:
+            s = self._forms.single(variable)
+            if s is None or s.types != ir.STRING or s.values is not None or asks_of_texts(s):
+                return False
+            self._free_texts = variable
+            self._shapes.supply_starts(self._shapes.vset((variable,)))
+        return True
+
     def _object(self, vset: int, variable: Variable, s: Subschema) -> int:
         """As `Shapes.start` for objects, where members are told by their names alone."""
         alternatives = self._forms.objects(variable)
@@ -154,6 +165,8 @@ class PlainStarts:
             keys=self._free_text,
         )
         number = self._shapes.add_shape(shape)
+        if names:
+            self._shapes.supply_first_slots(number)
         if others is not None:
             self._shapes.supply_only_slot(number, FREE_BIT | 1, others)
         return number

@@ -73,6 +73,8 @@ from constrain.kernels.step import (
 
 MEMBERS_AT_ONCE = 64
 """Members of an object whose slots are stored together."""
+FIRST_MEMBERS = 24
+"""Members whose slots may be stored together with the shape of their object."""
 MAX_CHOICES = 12
 """Demands on the value of one member of which it is not plain which have to be met."""
 
@@ -328,11 +330,25 @@ class Shapes:
         if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
             return
         first = block * MEMBERS_AT_ONCE
+        self._supply_slots(number, index, branch, first, MEMBERS_AT_ONCE, self.is_at_hand)
+
+    def supply_first_slots(self, number: int) -> None:
+        """Store the slots of the first members of a new set of one branch that take no time to be told."""
+        shape, _ = self.sets[number]
+        (branch,) = shape.branches
+        assert isinstance(branch, ObjectBranch)
+        known, is_text = self._vset_numbers, self._plain_starts.is_text
+        self._supply_slots(number, 0, branch, 0, FIRST_MEMBERS, lambda part: (part,) in known or is_text(part))
+
+    def _supply_slots(
+        self, number: int, index: int, branch: ObjectBranch, first: int, count: int, is_told: Callable[[Variable], bool]
+    ) -> None:
         slots = [
-            self._plain_slot(number, index, part) if part is not None and self.is_at_hand(part) else 0
-            for part in branch.values[first : first + MEMBERS_AT_ONCE]
+            self._plain_slot(number, index, part) if part is not None and is_told(part) else 0
+            for part in branch.values[first : first + count]
         ]
-        self._store.memos(M_SLOT, number, first + 1, slots)
+        if any(slots):
+            self._store.memos(M_SLOT, number, first + 1, slots)
 
     def is_at_hand(self, part: Variable) -> bool:
         """Whether it is known, or soon will be, where values of a variable start; it is stored in the latter case."""
