@@ -227,6 +227,16 @@ def new_memo(address: int, key: int, value: int) -> int:
 
 
 @njit
+def new_memos(address: int, kind: int, a: int, b: int, values: Any) -> int:
+    """`memo_set` for `b` and the numbers after it, where a value (int64, one for each) is not 0; 0 if it gets full."""
+    C = context(address)
+    for i in range(values.size):
+        if values[i] != 0 and not memo_set(C, memo_key(kind, a, b + i), values[i]):
+            return 0
+    return 1
+
+
+@njit
 def memo_value(address: int, key: int) -> int:
     """`memo_get`, for callers outside the kernels."""
     return memo_get(context(address), key)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.engine.branches import ObjectBranch
 from constrain.engine.budget import Budget
 from constrain.engine.distance import Measure, distance
 from constrain.engine.escapes import intersection, long_escapes
 from constrain.engine.scanners import PYTHON_WORDS
-from constrain.engine.shapes import ObjectBranch, Shapes
+from constrain.engine.shapes import Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
 from constrain.engine.text_style import TextStyle
@@ -38,6 +39,7 @@ from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import (
     BOUNDED_BLANKS,
+    FREE_BIT,
     FULL,
     MISS,
     NO_BLANKS,
@@ -47,7 +49,6 @@ from constrain.kernels.step import (
     SPACED,
     STATE_WIDTH,
     VALUE,
-    VSET_WIDTH,
 )
 from constrain.kernels.text_walk import NO_ROW
 
@@ -229,11 +230,13 @@ class Automaton:
             self._find_loop(a, with_row=bool(b))
             return
         if kind == intern.M_SHAPE:
-            self._supply_starts(a)
+            shapes.supply_starts(a)
             return
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
-            self._supply_starts(shapes.slots[value][1])
+            shapes.supply_starts(shapes.slots[value][1])
+            if not b & FREE_BIT:
+                shapes.supply_simple_slots(a, b)
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
@@ -263,14 +266,6 @@ class Automaton:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
         store.memo(memo_key(kind, a, b), value)
-
-    def _supply_starts(self, vset: int) -> None:
-        """Store where values of all types start. A mask before a value asks for every one of them."""
-        at = VSET_WIDTH * vset
-        for kind in range(VSET_WIDTH):
-            if self.store.tables[m.VSET][at + kind] < 0:
-                start = self.shapes.start(vset, kind)  # may move the table
-                self.store.tables[m.VSET][at + kind] = start
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""

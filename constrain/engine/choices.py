@@ -16,7 +16,7 @@ from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import NormalForm, ObjectAlternative, Rule, Variable
 
 if TYPE_CHECKING:
-    from constrain.engine.shapes import Shape
+    from constrain.engine.branches import Shape
 
 
 @dataclass(eq=False, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from constrain.engine.branches import ArrayBranch, ObjectBranch, Shape
 from constrain.engine.escapes import Ends, escape_ends
-from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.json_schema.demands import Room, cheapest
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
 from constrain.grammars.json_schema.normal import Variable

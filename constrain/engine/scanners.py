@@ -369,25 +369,31 @@ class Scanners:
 
     def _literals(self, alternatives: list[tuple[int, StringAlternative]]) -> int:
         bits: dict[bytes, int] = {}
+        if len(alternatives) == 1:
+            ((variable, only),) = alternatives
+            bits = dict.fromkeys(sorted(map(str.encode, only.values or ())), 1 << variable)
+            outcomes = [self._outcome(1 << variable)] * len(bits)
+            return self._store_literals([*bits], outcomes, [*bits.items()])
         for variable, a in alternatives:
             for text in a.values or ():
                 data = text.encode()
                 bits[data] = bits.get(data, 0) | 1 << variable
-        if not bits:
+        pairs = sorted(bits.items())
+        return self._store_literals([n for n, _ in pairs], [self._outcome(b) for _, b in pairs], pairs)
+
+    def _store_literals(self, names: list[bytes], outcomes: list[int], literals: list[tuple[bytes, int]]) -> int:
+        if not names:
             return 0
-        names = sorted(bits)
-        first = add_names(self._store, names, [self._outcome(bits[n]) for n in names])
+        first = add_names(self._store, names, outcomes)
         at = self._store.append(m.LITERALS, (first, len(names)))
-        self.literals[first] = [(n, bits[n]) for n in names]
+        self.literals[first] = literals
         return LITERAL_BIT | at // LITERALS_WIDTH
 
     def telling_literals(self, values: list[bytes], first_outcome: int) -> int:
         """Where a string begins that is one of these texts, in order, each of which has an outcome of its own."""
         count = len(values)
-        first = add_names(self._store, values, list(range(first_outcome, first_outcome + count)))
-        at = self._store.append(m.LITERALS, (first, count))
-        self.literals[first] = [(value, 1) for value in values]
-        return LITERAL_BIT | at // LITERALS_WIDTH
+        outcomes = [*range(first_outcome, first_outcome + count)]
+        return self._store_literals(values, outcomes, [(value, 1) for value in values])
 
     def _text_state(self, parts: list[TextPart]) -> int:
         live = tuple(
@@ -626,10 +632,10 @@ def moves(language: Language, state: int) -> Moves:
     return found
 
 
-def add_names(store: Store, names: list[bytes], outcomes: list[int]) -> int:
-    """Store sorted names and their outcomes; the number of the first. One more offset bounds the last."""
-    at = store.append(m.NAME_BYTES, np.frombuffer(b"".join(names), dtype=np.uint8))
-    store.append(m.NAME_OUT, [*outcomes, 0])
+def add_names(store: Store, names: list[bytes], outcomes: list[int] | None = None) -> int:
+    """Store sorted names and their outcomes (absent: 0); the number of the first. One more offset bounds the last."""
+    at = store.append_bytes(m.NAME_BYTES, b"".join(names))
+    store.append(m.NAME_OUT, (0,) * (len(names) + 1) if outcomes is None else [*outcomes, 0])
     return store.append(m.NAME_OFF, [*accumulate(map(len, names), initial=at)])
 
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
+from constrain.engine.branches import START, UNBOUNDED, ArrayBranch, ObjectBranch, Shape
 from constrain.engine.choices import Undecided, undecided
 from constrain.engine.member_order import MemberOrder
+from constrain.engine.plain_starts import PlainStarts, Starts
 from constrain.engine.scanners import Scanners, add_names
 from constrain.engine.store import Store
 from constrain.grammars.errors import ResourceLimitError
@@ -48,6 +50,7 @@ from constrain.grammars.json_schema.normal import (
 )
 from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
+from constrain.kernels.intern import M_SLOT
 from constrain.kernels.step import (
     ALT_WIDTH,
     ARRAY_KIND,
@@ -68,31 +71,12 @@ from constrain.kernels.step import (
     VSET_WIDTH,
 )
 
-_UNBOUNDED = 1 << 60
+MEMBERS_AT_ONCE = 64
+"""Members of an object whose slots are stored together."""
+FIRST_MEMBERS = 24
+"""Members whose slots may be stored together with the shape of their object."""
 MAX_CHOICES = 12
 """Demands on the value of one member of which it is not plain which have to be met."""
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectBranch:
-    """An object alternative on behalf of one variable of the set; only names and values that can exist remain.
-
-    One with `clauses` stands for where they are. Where the number of members matters to whether they can be met, it
-    knows which members the object has. Where members come in the declared order, it knows how far the object has got,
-    and admits what may come next.
-    """
-
-    variable: int
-    alternative: ObjectAlternative
-    values: tuple[Variable | None, ...]  # by number of declared name; None: not admitted
-    free: dict[frozenset[int], Variable]  # by class of free names
-    allowed: int  # bit masks over declared names
-    required: int
-    clauses: tuple[Clause, ...] = ()
-    seen: int | None = None  # bit mask over declared names; None: it does not matter
-    count: int = 0  # of members, where it matters
-    cursor: int = 0  # in the declared names, where they come in order
-    origin: ObjectBranch | None = None  # before the first member, with all names that it may ever have
 
 
 Served = frozenset[int]  # numbers of the clauses of a branch that a member serves
@@ -105,55 +89,6 @@ class _Joint:
     branch: ObjectBranch
     which: int
     ways: list[tuple[int, Served]]
-
-
-_START = State(())  # no item is written, and none is counted
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayBranch:
-    """An array alternative on behalf of one variable of the set, with the largest length that can be reached.
-
-    Where items are counted, or must differ and are few, `items` knows the moves and `state` is where they stand. Where
-    items that must differ are not few, the branch is `tracked`: see `uniqueness`. So is one that must still get an item
-    equal to another, which `repeats`; where its places may run out, `repetition` plans for the two.
-    """
-
-    variable: int
-    alternative: ArrayAlternative
-    longest: int
-    items: Items | None = None
-    state: State = _START
-    tracked: bool = False
-    repeats: bool = False
-    repetition: Repetition | None = None
-
-
-@dataclass(slots=True)
-class Shape:
-    """All alternatives of a set of variables for objects or for arrays; more are added as their states are met."""
-
-    kind: int
-    names: tuple[str, ...] = ()
-    first_name: int = 0
-    prefix: int = 0
-    saturation: int = 1
-    branches: list[ObjectBranch | ArrayBranch] = field(default_factory=list)
-    members: Members | None = None
-    undecided: Undecided | None = None  # the choice that the one branch stands for
-    order: MemberOrder | None = None  # of the names; None: any
-    keys: int = 0  # state of the scanner in which a free name begins
-    numbers: dict[object, int] = field(default_factory=dict)  # of branches, by what tells them apart
-    successors: dict[tuple[int, int], list[tuple[Variable, ObjectBranch]]] = field(default_factory=dict)
-    lengths: dict[frozenset[int], int] = field(default_factory=dict)  # of the shortest name of a class
-
-    def number(self, key: object, branch: ObjectBranch | ArrayBranch) -> int:
-        """The number of a branch, which is added under `key` if it is new."""
-        found = self.numbers.get(key)
-        if found is None:
-            found = self.numbers[key] = len(self.branches)
-            self.branches.append(branch)
-        return found
 
 
 class _Outcomes:
@@ -204,17 +139,22 @@ class Shapes:
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
+        self._plain_slots: dict[tuple[int, int], int] = {}  # with one way: (set, set of variables) -> slot
         # by slot: the ways that stand for themselves; and those of a branch that one value can go together
         self._joint: dict[int, tuple[list[tuple[int, int]], list[_Joint]]] = {}
         self._origins: list[ObjectBranch] = []  # kept, as they are told apart by their addresses
         self._live: dict[tuple[int, tuple[Clause, ...], int | None, int, int], bool] = {}
         self._passed: dict[tuple[int, int], ObjectBranch | None] = {}  # by address of the branch, and new cursor
+        self._started: set[int] = set()  # sets of variables of which it is known where their values start
+        self._blocks: set[tuple[int, int]] = set()  # blocks of members of sets that were looked at
+        self._plain_starts = PlainStarts(self, store, forms)
         root_shape = Shape(ROOT_KIND)
         self._add_set(root_shape, ())  # number 0 is "none"
         root = self._add_set(root_shape, (0,))
         assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
+        self._plain_starts.add_anything()
 
     def note_added_documents(self) -> None:
         """Take notice of documents that were added to the normal form."""
@@ -244,6 +184,11 @@ class Shapes:
         self._store.append(m.SLOT, (owner, vset, direct))
         assert self._store.used(m.SLOT) == (number + 1) * SLOT_WIDTH
         self.slots.append((owner, vset, ways))
+        return number
+
+    def add_shape(self, shape: Shape) -> int:
+        """Add the set of the only branch of a new shape; its number."""
+        number = self._set_numbers[id(shape), (0,)] = self._add_set(shape, (0,))
         return number
 
     def _set(self, shape: Shape, live: tuple[int, ...]) -> int:
@@ -279,21 +224,22 @@ class Shapes:
             self._rows.append((shape, i))
             if isinstance(branch, ObjectBranch):
                 a = branch.alternative
-                maximum = _UNBOUNDED if a.maximum is None else min(a.maximum, _UNBOUNDED)
+                maximum = UNBOUNDED if a.maximum is None else min(a.maximum, UNBOUNDED)
                 masks = store.append(m.WORDS, _split(branch.allowed, words) + _split(branch.required, words))
-                is_open = (
-                    CLOSED if not branch.free else OPEN_SOME if shape.members and shape.members.components else OPEN_ALL
+                told_apart = shape.members is not None and shape.members.components
+                is_open = CLOSED if not branch.free else OPEN_SOME if told_apart else OPEN_ALL
+                may_close = not branch.clauses or all(
+                    any(isinstance(o, Lacks) for o in clause) for clause in branch.clauses
                 )
-                may_close = all(any(isinstance(o, Lacks) for o in clause) for clause in branch.clauses)
                 records += [
-                    min(a.minimum, _UNBOUNDED) if may_close else _UNBOUNDED, maximum, is_open,
+                    min(a.minimum, UNBOUNDED) if may_close else UNBOUNDED, maximum, is_open,
                     masks, masks + words, branch.required.bit_count(),
                 ]  # fmt: skip
             elif branch.items is None:
-                minimum = _UNBOUNDED if branch.repeats else branch.alternative.minimum
+                minimum = UNBOUNDED if branch.repeats else branch.alternative.minimum
                 records += [minimum, branch.longest, 0, 0, 0, 0]
             else:
-                records += [0, _UNBOUNDED, VIEWED, 0, 0, 0]
+                records += [0, UNBOUNDED, VIEWED, 0, 0, 0]
         return store.append(m.ALT, records)
 
     # ---- moves -------------------------------------------------------------------------------------------------------
@@ -328,6 +274,11 @@ class Shapes:
         `which` is 1 + the number of a declared name, `FREE_BIT` and the outcome of a free one, or an item's position.
         """
         shape, live = self.sets[number]
+        if len(live) == 1 and shape.order is None:
+            (index,) = live
+            part = self._only_part(shape, shape.branches[index], which)
+            if part is not None:
+                return self._plain_slot(number, index, part)
         if shape.undecided is not None:
             return self._undecided_slot(number, which)
         asked: dict[Variable, int] = {}
@@ -360,6 +311,84 @@ class Shapes:
         slot = self._add_slot(number, self.vset(tuple(asked)), (*alone, *ways))
         if joint:
             self._joint[slot] = alone, joint
+        return slot
+
+    def supply_simple_slots(self, number: int, which: int) -> None:
+        """Store the slots of some members beside one, those that are quickly told.
+
+        They are those whose values are known already or say nothing but the types of scalars, where one branch is live
+        that goes on as it is. A mask that lacks one of them costs more than to store them all.
+        """
+        block = (which - 1) // MEMBERS_AT_ONCE
+        if (number, block) in self._blocks:
+            return
+        self._blocks.add((number, block))
+        shape, live = self.sets[number]
+        if len(live) != 1 or shape.order is not None or shape.undecided is not None:
+            return
+        (index,) = live
+        branch = shape.branches[index]
+        if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
+            return
+        first = block * MEMBERS_AT_ONCE
+        self._supply_slots(number, index, branch, first, MEMBERS_AT_ONCE, self.is_at_hand)
+
+    def supply_first_slots(self, number: int) -> None:
+        """Store the slots of the first members of a new set of one branch that take no time to be told."""
+        shape, _ = self.sets[number]
+        (branch,) = shape.branches
+        assert isinstance(branch, ObjectBranch)
+        known, is_text = self._vset_numbers, self._plain_starts.is_text
+        self._supply_slots(number, 0, branch, 0, FIRST_MEMBERS, lambda part: (part,) in known or is_text(part))
+
+    def _supply_slots(
+        self, number: int, index: int, branch: ObjectBranch, first: int, count: int, is_told: Callable[[Variable], bool]
+    ) -> None:
+        slots = [
+            self._plain_slot(number, index, part) if part is not None and is_told(part) else 0
+            for part in branch.values[first : first + count]
+        ]
+        if any(slots):
+            self._store.memos(M_SLOT, number, first + 1, slots)
+
+    def is_at_hand(self, part: Variable) -> bool:
+        """Whether it is known, or soon will be, where values of a variable start; it is stored in the latter case."""
+        if (part,) not in self._vset_numbers:
+            if not self._plain_starts.is_simple(part):
+                return False
+            self.supply_starts(self.vset((part,)))
+        return True
+
+    def supply_only_slot(self, number: int, which: int, part: Variable) -> None:
+        """Store the slot of a member or item of a set of one branch, which asks this of the value, if it is at hand."""
+        if self.is_at_hand(part):
+            self._store.memo(M_SLOT << 58 | number << 32 | which, self._plain_slot(number, 0, part))
+
+    def supply_starts(self, vset: int) -> None:
+        """Store where values of all types start. A mask before a value asks for every one of them."""
+        if vset not in self._started:
+            self._started.add(vset)
+            self._store.write(m.VSET, VSET_WIDTH * vset, self.starts(vset))
+
+    def _only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
+        """What the value of a member or item must be, where it changes nothing; None elsewhere."""
+        if isinstance(branch, ObjectBranch):
+            if branch.clauses or branch.seen is not None or shape.undecided is not None:
+                return None
+            return self._part(branch, which)
+        if branch.items is not None or branch.repetition is not None:
+            return None
+        prefix = branch.alternative.prefix
+        return prefix[which] if which < len(prefix) else branch.alternative.items
+
+    def _plain_slot(self, number: int, index: int, part: Variable) -> int:
+        """The slot of a set whose only branch asks this of a value and goes on as it is."""
+        vset = self.vset((part,))
+        slot = self._plain_slots.get((number, vset))
+        if slot is None:
+            slot = self._plain_slots[number, vset] = len(self.slots)
+            self._store.append(m.SLOT, (number, vset, number))
+            self.slots.append((number, vset, ((0, index),)))
         return slot
 
     def _part(self, branch: ObjectBranch, which: int) -> Variable:
@@ -716,7 +745,7 @@ class Shapes:
         """The number of the branch that follows where two items are equal."""
         a = branch.alternative
         items = branch.items if a.contains else None
-        plain = ArrayBranch(branch.variable, a, branch.longest, items, state if items is not None else _START)
+        plain = ArrayBranch(branch.variable, a, branch.longest, items, state if items is not None else START)
         return shape.number((branch.variable, id(a), plain.state), plain)
 
     def _can_finish(self, items: Items, state: State, count: int) -> bool:
@@ -789,6 +818,15 @@ class Shapes:
 
     # ---- starts ------------------------------------------------------------------------------------------------------
 
+    def starts(self, vset: int) -> Starts:
+        """Where values of all types start for a set of variables; 0 for those that none of them admits."""
+        variables = self.vsets[vset]
+        found = self._plain_starts.of(vset, variables[0]) if len(variables) == 1 and vset not in self._told else None
+        if found is None:
+            of_object, of_array, text, atom = map(self.start, (vset,) * VSET_WIDTH, range(VSET_WIDTH))
+            found = of_object, of_array, text, atom
+        return found
+
     def start(self, vset: int, kind: int) -> int:
         """Where a value of one type starts for a set of variables; 0 when none of them admits the type."""
         variables = self.vsets[vset]
@@ -835,7 +873,7 @@ class Shapes:
             return None
         members = Members(forms, [found.together])
         names = members.names
-        first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+        first = add_names(self._store, [n.encode() for n in names])
         keys = self.scanners.key_start(())
         shape = Shape(OBJECT_KIND, names, first, members=members, undecided=found, keys=keys)
         tag = 1 << names.index(found.tag)
@@ -941,7 +979,7 @@ class Shapes:
         members = Members(self._forms, every, declared or ())
         names = members.names
         if beside is None:
-            first = add_names(self._store, [n.encode() for n in names], [0] * len(names))
+            first = add_names(self._store, [n.encode() for n in names])
         else:
             assert names == beside.names
             first = beside.first_name
@@ -1046,22 +1084,22 @@ class Shapes:
                 branch = self._planned_branch(variable, a)
                 if branch is not None:
                     branches.append(branch)
-                    bounds.append(_UNBOUNDED if a.maximum is not None else Items(self._forms, a).bound + 1)
+                    bounds.append(UNBOUNDED if a.maximum is not None else Items(self._forms, a).bound + 1)
                     prefix = max(prefix, bounds[-1])
                 continue
             if a.contains or (a.unique and not tracked):
                 items = Items(self._forms, a)
                 if self._can_finish(items, items.start, 0):
                     branches.append(ArrayBranch(variable, a, 0, items, items.start, tracked))
-                    prefix = max(prefix, _UNBOUNDED if a.maximum is not None else items.bound + 1)
-                    bounds.append(_UNBOUNDED if a.maximum is not None else items.bound + 1)
+                    prefix = max(prefix, UNBOUNDED if a.maximum is not None else items.bound + 1)
+                    bounds.append(UNBOUNDED if a.maximum is not None else items.bound + 1)
                 continue
             longest = self.inhabitation.required_length(a)
             if a.minimum <= longest:
                 branches.append(ArrayBranch(variable, a, longest, tracked=tracked, repeats=a.repeated))
                 prefix = max(prefix, len(a.prefix))
-                bounds += [a.minimum, len(a.prefix), *([longest] if longest < _UNBOUNDED else [])]
-        return Shape(ARRAY_KIND, prefix=min(prefix, _UNBOUNDED), saturation=max(bounds), branches=branches)
+                bounds += [a.minimum, len(a.prefix), *([longest] if longest < UNBOUNDED else [])]
+        return Shape(ARRAY_KIND, prefix=min(prefix, UNBOUNDED), saturation=max(bounds), branches=branches)
 
 
 _INFINITE = float("inf")
@@ -1081,6 +1119,8 @@ def _words(names: int) -> int:
 
 def _split(mask: int, words: int) -> list[int]:
     """A bit mask as signed 64-bit words, least significant first."""
+    if words == 1:
+        return [mask]
     out = []
     for i in range(words):
         word = mask >> (64 * i) & 0xFFFFFFFFFFFFFFFF

@@ -19,6 +19,7 @@ from constrain.kernels.intern import (
     POS_SEED,
     POS_WIDTH,
     new_memo,
+    new_memos,
     rehash_memo,
     rehash_records,
 )
@@ -101,9 +102,32 @@ class Store(m.Context):
         self._used[table] = end
         return at
 
+    def append_bytes(self, table: int, data: bytes) -> int:
+        """`append` for a table of bytes."""
+        at = self._used.get(table, 0)
+        end = self._used[table] = at + len(data)
+        memory = self._memory.get(table)
+        if memory is None or len(memory) < end or memory.obj is not self.tables[table]:  # type: ignore[comparison-overlap]
+            memory = self._memory[table] = memoryview(self.reserve(table, end))  # type: ignore[arg-type]
+        memory[at:end] = data
+        return at
+
+    def write(self, table: int, at: int, values: tuple[int, ...]) -> None:
+        """Write a few numbers over what a table holds from `at` on."""
+        memory = self._memory.get(table)
+        if memory is None or memory.obj is not self.tables[table]:  # type: ignore[comparison-overlap]
+            memory = self._memory[table] = memoryview(self.tables[table])  # type: ignore[arg-type]
+        _packer(memory.format, len(values)).pack_into(memory, at * memory.itemsize, *values)
+
     def memo(self, key: int, value: int) -> None:
         """Store a memo entry."""
         while not new_memo(self.address, key, value):
+            self.grow(m.MEMO_KEY)
+
+    def memos(self, kind: int, a: int, b: int, values: list[int]) -> None:
+        """Store memo entries for `b` and the numbers after it; none where a value is 0."""
+        data = np.array(values, dtype=np.int64)
+        while not new_memos(self.address, kind, a, b, data):
             self.grow(m.MEMO_KEY)
 
     def grow(self, table: int) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.engine.branches import ArrayBranch, ObjectBranch, Shape
 from constrain.engine.distance import Measure, distance, next_name_bytes
 from constrain.engine.json_trail import (
     ATOM,
@@ -39,7 +40,6 @@ from constrain.engine.json_trail import (
     with_open,
 )
 from constrain.engine.json_trail import number_value as _number_value
-from constrain.engine.shapes import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema.distinct import part_at
 from constrain.grammars.json_schema.normal import Variable

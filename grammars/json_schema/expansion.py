@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import cast
@@ -22,6 +22,7 @@ from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, option
+from constrain.grammars.json_schema.equal import content
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
@@ -67,6 +68,7 @@ class Conjunction:
 
 
 _NOTHING: frozenset[Atom] = frozenset()
+_EMPTY: frozenset[int] = frozenset()
 
 
 class _Partial:
@@ -176,6 +178,7 @@ class Expansion:
         self._ordered = ordered
         self._closures: dict[int, frozenset[int]] = {}
         self._literals: dict[object, int] = {}
+        self._equal: dict[tuple[object, ...], int] = {}  # by what they ask
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
         self._depth = 0  # of choices within choices whose types are being told
@@ -205,6 +208,11 @@ class Expansion:
             found = self._closures[signed] = self._new_closure(signed)
         return found
 
+    def closures(self, indices: Iterable[int | None]) -> list[frozenset[int]]:
+        """The closure of each of these subschemas, where None stands for one that says nothing."""
+        known = self._closures
+        return [_EMPTY if i is None else known.get(i) or self.closure(i) for i in indices]
+
     def _new_closure(self, signed: int) -> frozenset[int]:
         if signed < 0:
             s = self._subschemas[~signed]
@@ -212,7 +220,10 @@ class Expansion:
                 return frozenset()
             if says_nothing(s) and len(s.all_of) == 1:  # a plain reference
                 return self.closure(~s.all_of[0])
-            return frozenset((signed,))
+            return frozenset((~self._first_equal(~signed, s),))
+        s = self._subschemas[signed]
+        if not s.all_of:
+            return _EMPTY if says_nothing(s) else frozenset((self._first_equal(signed, s),))
         seen: set[int] = set()
         todo = [signed]
         while todo:
@@ -220,10 +231,29 @@ class Expansion:
             if i not in seen:
                 seen.add(i)
                 todo.extend(self._subschemas[i].all_of)
-        found = frozenset(i for i in seen if not says_nothing(self._subschemas[i]))
+        found = frozenset(
+            self._first_equal(i, self._subschemas[i]) for i in seen if not says_nothing(self._subschemas[i])
+        )
         if self._ordered and len(found) > 1:  # what joins several says in which order they declare members
             found |= {i for i in seen if len(self._subschemas[i].all_of) > 1}
         return found
+
+    def _first_equal(self, index: int, s: Subschema) -> int:
+        """The first subschema met that asks the same, where both are simple; often the subschema itself."""
+        if type(s) is not Subschema or self._marks or self._ordered or s.properties or s.all_of:
+            return index  # one that is yet to be read is not for this
+        key = None if index in self._tracked_rests else content(s, self._item)
+        return index if key is None else self._equal.setdefault(key, index)
+
+    def _item(self, index: int) -> object:
+        """What tells the items of an array from those of others: their number, or what scalars are asked."""
+        s = self._subschemas[index]
+        for _ in range(MAX_DEPTH):
+            if len(s.all_of) != 1 or not says_nothing(s):
+                break
+            index = s.all_of[0]
+            s = self._subschemas[index]
+        return index if s.items is not None else self._first_equal(index, s)
 
     def literal(self, value: object) -> int:
         """The subschema whose only value is `value`."""

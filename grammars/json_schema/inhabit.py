@@ -108,9 +108,18 @@ class Inhabitation:
         """Whether the variable has a value, by the cheapest sufficient look."""
         found = self._quick.get(variable)
         if found is None:
-            evident = self._forms.evidently_has_value(variable) or self._obviously(variable)
-            found = self._quick[variable] = 0 if evident else self._exists(variable)
+            if not self._forms.types(variable):
+                found = INFINITE
+            else:
+                evident = self._forms.evidently_has_value(variable) or self._obviously(variable)
+                found = 0 if evident else self._exists(variable)
+            self._quick[variable] = found
         return found == 0
+
+    def parts(self, indices: Iterable[int | None]) -> list[Variable | None]:
+        """The variables of these subschemas, None where there is no value; a subschema None stands for any value."""
+        known, inhabited = self._quick, self.inhabited
+        return [v if known.get(v) == 0 or inhabited(v) else None for v in self._forms.closures(indices)]
 
     def _exists(self, variable: Variable) -> float:
         estimate = self._relax(variable, self._quick, any_value=True)

@@ -35,3 +35,8 @@ def says_nothing(s: Subschema) -> bool:
     if s.types != ir.ANY_TYPE or s.values is not None:  # the two commonest ways to say something
         return False
     return bool(_asked(s) == _NOTHING)
+
+
+def has_surrogate(text: str) -> bool:
+    """Whether a text holds a lone surrogate, which has no UTF-8 form and is never written."""
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)

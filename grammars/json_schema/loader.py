@@ -16,6 +16,8 @@ its object, on whether an `unevaluated…` keyword sees what it evaluates, and o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, NoReturn, TypeVar
 
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
@@ -78,6 +80,7 @@ class Loader:
         self._mode = self._mode_below = 0
         self._passes_closing = False
         self._numbers: dict[tuple[int, Scope, int], int] = {}
+        self._of_types: dict[tuple[int, bool], int] = {}  # subschemas that say nothing but a type
         self._pending: list[tuple[Subschema, dict[Any, Any], Scope, int]] = []
         self._dynamic_scopes = DynamicScopes(self.references)
         self._dynamic_scope = 0
@@ -257,7 +260,7 @@ class Loader:
         if type(schema) is dict and not self._dynamic_scope:
             types = self._types_alone(schema)
             if types is not None:
-                return self._add_types(schema, pointer, mode, types)
+                return self._add_types(pointer, types)
         self.check_schema(schema, path, boolean=boolean)
         number = self._add(schema, self.scope, pointer, mode)
         if not self.shared and self.subschemas[number].pointer != pointer:
@@ -269,18 +272,22 @@ class Loader:
         if self.scope.dialect.annotations:
             return None
         named = schema.get("type")
-        types = TYPES.get(named) if type(named) is str else None
-        if types is None or (len(schema) > 1 and not schema.keys() <= _OF_TYPES):
+        if len(schema) > 1 and not schema.keys() <= _OF_TYPES:
             return None
-        return types
+        if type(named) is str:
+            return TYPES.get(named)
+        if type(named) is not list or not named or not all(type(name) is str and name in TYPES for name in named):
+            return None
+        return reduce(or_, map(TYPES.__getitem__, named)) if len({*named}) == len(named) else None
 
-    def _add_types(self, schema: dict[Any, Any], pointer: str, mode: int, types: int) -> int:
-        key = (id(schema), self.scope, mode)
-        number = self._numbers.get(key)
+    def _add_types(self, pointer: str, types: int) -> int:
+        """The number of the subschema that admits these types; one for all places, as each of them has a value."""
+        key = (types, self.scope.dialect.integral_fraction)
+        number = self._of_types.get(key)
         if number is None:
-            number = self._numbers[key] = len(self.subschemas)
+            number = self._of_types[key] = len(self.subschemas)
             self._count_characters(pointer)
-            self.subschemas.append(Subschema(pointer, types, integral_fraction=self.scope.dialect.integral_fraction))
+            self.subschemas.append(Subschema(pointer, types, integral_fraction=key[1]))
         return number
 
     def _count_characters(self, pointer: str) -> None:

@@ -81,6 +81,16 @@ class Members:
         writable = (n for n in names if not any("\ud800" <= c <= "\udfff" for c in n))
         self.names: tuple[str, ...] = tuple(sorted(writable, key=lambda n: n.encode()))
 
+    @classmethod
+    def named(cls, forms: NormalForm, names: tuple[str, ...]) -> Members:
+        """These names in order, and all others, of which nothing tells one from another."""
+        self = cls.__new__(cls)
+        self._forms, self.names = forms, names
+        self._always, self._number = [], {}
+        self.components = self.languages = ()
+        self.classes = self.free = key_classes(())
+        return self
+
     def _classes(self) -> tuple[KeyClass, ...]:
         try:
             return key_classes(self.languages)

@@ -15,144 +15,51 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from operator import attrgetter
 from typing import Any, cast
 
 from constrain.grammars.formats import format_language, format_superset
-from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema import ir, plain
+from constrain.grammars.json_schema.alternatives import (
+    ANYTHING,
+    ArrayAlternative,
+    AtomAlternatives,
+    Contains,
+    Demand,
+    Has,
+    Lacks,
+    ObjectAlternative,
+    Rule,
+    Some,
+    StringAlternative,
+    Variable,
+)
 from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
 from constrain.grammars.json_schema.dual import Atom
+from constrain.grammars.json_schema.evident import NOTHING_BESIDE, Evidence, beside_groups, only_lists
 from constrain.grammars.json_schema.expansion import Conjunction, Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
-from constrain.grammars.json_schema.literals import says_nothing, type_of
+from constrain.grammars.json_schema.literals import has_surrogate, says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
 from constrain.grammars.languages.number_constraint import NumberConstraint
 from constrain.grammars.regex import search_language
 
-Variable = frozenset[int]
-ANYTHING: Variable = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How one subschema chooses the values of members: by name, by patterns of the name, and of all others.
-
-    None stands for any value; `additional` is None where other members are not spoken of.
-    """
-
-    properties: dict[str, int | None]
-    patterns: tuple[tuple[str, int | None], ...]
-    additional: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """A demand for a member that `rule` does not name, or does (by pattern), or whose name is not in `name`."""
-
-    value: Variable
-    rule: Rule | None = None
-    pattern: str | None = None
-    name: Variable | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Lacks:
-    """A demand for no member of this name."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Has:
-    """A demand for a member of this name, its value in a variable."""
-
-    name: str
-    value: Variable
-
-
-Demand = Lacks | Has | Some
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectAlternative:
-    """One way to be a valid object.
-
-    Attributes:
-        rules: what members' values are, all of them together.
-        present: names that must be present with a value in a variable, beyond the rules.
-        absent: names that must not be present.
-        names: what every name must be, as a string.
-        required: names that must be present, those of `present` included.
-        minimum, maximum: bounds on the number of members; the minimum is no less than the number of required names.
-        clauses: sets of demands; of each at least one is met.
-        closed: whether the members are those of `present` and no others, as in a literal object.
-    """
-
-    rules: tuple[Rule, ...]
-    present: dict[str, Variable]
-    absent: frozenset[str]
-    names: tuple[Variable, ...]
-    required: tuple[str, ...]
-    minimum: int
-    maximum: int | None
-    clauses: tuple[tuple[Demand, ...], ...] = ()
-    closed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Contains:
-    """A bound on how many items from position `start` on are in `value`; with an upper one, others are `against`."""
-
-    value: Variable
-    low: int
-    high: int | None
-    start: int = 0
-    against: Variable = ANYTHING
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayAlternative:
-    """One way to be a valid array: values of the first positions and of all later ones (None: no later ones).
-
-    With `unique` all items differ; with `repeated` some two are equal.
-    """
-
-    prefix: tuple[Variable, ...]
-    items: Variable | None
-    minimum: int
-    maximum: int | None
-    contains: tuple[Contains, ...] = ()
-    unique: bool = False
-    repeated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StringAlternative:
-    """One way to be a valid string: a finite set, or what is found in it, what is not, and a number of code points.
-
-    Of each pair in `either`, some pattern of the first part is found or one of the second is not.
-    """
-
-    values: tuple[str, ...] | None = None
-    patterns: tuple[str, ...] = ()
-    formats: tuple[str, ...] = ()
-    not_patterns: tuple[str, ...] = ()
-    not_formats: tuple[str, ...] = ()
-    not_values: tuple[str, ...] = ()
-    either: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
-    minimum: int = 0
-    maximum: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AtomAlternatives:
-    """The values of a variable that are neither strings nor containers."""
-
-    null: bool
-    booleans: tuple[bool, ...]
-    numbers: tuple[NumberConstraint, ...]
+__all__ = [
+    "ANYTHING",
+    "ArrayAlternative",
+    "AtomAlternatives",
+    "Contains",
+    "Demand",
+    "Has",
+    "Lacks",
+    "NormalForm",
+    "ObjectAlternative",
+    "Rule",
+    "Some",
+    "StringAlternative",
+    "Variable",
+]
 
 
 @dataclass(slots=True)
@@ -192,7 +99,7 @@ class NormalForm:
         self._memo = _Memo()
         self._differs = any(s.unique_items for _, s in at_hand(document.subschemas))
         self._choices: dict[Variable, Choice | None] = {}
-        self._evident: dict[int, bool] = {}
+        self._evidence = Evidence(self._subschemas, self._expansion)
         self.lists = 0  # how many variables were made for values that texts had
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
@@ -209,7 +116,7 @@ class NormalForm:
     def _find_choice(self, s: Subschema) -> Choice | None:
         if s.choice is None or not s.types & ir.OBJECT:
             return None
-        if _beside_groups(s) != _NOTHING_BESIDE or len(s.any_of) + len(s.one_of) != 1:
+        if beside_groups(s) != NOTHING_BESIDE or len(s.any_of) + len(s.one_of) != 1:
             return None
         plain = all(self.is_deferred(b) or self.is_plain(b) for b in s.choice.branches.values())
         return s.choice if plain else None
@@ -219,13 +126,7 @@ class NormalForm:
         if len(variable) != 1:
             return False
         (index,) = variable
-        if index < 0:
-            return False
-        found = self._evident.get(index)
-        if found is None:
-            s = self._subschemas[index]
-            found = self._evident[index] = type(s) is Deferred or (self.is_plain(index) and _is_evident(s))
-        return found
+        return index >= 0 and self._evidence.has_value(index)
 
     def is_deferred(self, index: int) -> bool:
         """Whether a subschema is yet to be read; it has a value then."""
@@ -267,6 +168,20 @@ class NormalForm:
     def is_plain(self, index: int) -> bool:
         """Whether a subschema only asserts things of the value itself, its members and its items."""
         return self._expansion.is_plain(index)
+
+    def closures(self, indices: Iterable[int | None]) -> list[Variable]:
+        """The variable of each of these subschemas, any value for None."""
+        return self._expansion.closures(indices)
+
+    def single(self, variable: Variable) -> Subschema | None:
+        """The subschema that is all of a variable, where it is plain and nothing has to be looked into but its fields.
+
+        One that asks nothing for `ANYTHING`.
+        """
+        if len(variable) != 1:
+            return None if variable else _ANYTHING
+        (index,) = variable
+        return self._subschemas[index] if index >= 0 and self._expansion.is_plain(index) else None
 
     def exclude_each_other(self, group: list[int]) -> bool:
         """Whether these subschemas plainly have no value in common, two by two."""
@@ -312,7 +227,7 @@ class NormalForm:
         lists = [m.values for m in members if m.values is not None]
         if not lists:
             return None
-        if len(members) == 1 and not conjunction.excluded and not conjunction.negated and _only_lists(members[0]):
+        if len(members) == 1 and not conjunction.excluded and not conjunction.negated and only_lists(members[0]):
             return [v for v in lists[0] if type_of(v) & conjunction.types]
         return [
             v
@@ -328,6 +243,10 @@ class NormalForm:
     def objects(self, variable: Variable) -> tuple[ObjectAlternative, ...]:
         """The alternatives for objects."""
         found = self._memo.objects.get(variable)
+        if found is None and (single := self.single(variable)) is not None:
+            found = plain.objects(single, self.types(variable))
+            if found is not None:
+                self._memo.objects[variable] = found
         if found is None:
             out: list[ObjectAlternative] = []
             literals: dict[Hashable, None] = {}
@@ -499,6 +418,11 @@ class NormalForm:
     def arrays(self, variable: Variable) -> tuple[ArrayAlternative, ...]:
         """The alternatives for arrays."""
         found = self._memo.arrays.get(variable)
+        if found is None and (single := self.single(variable)) is not None:
+            item = ANYTHING if single.items is None else self._expansion.closure(single.items)
+            found = plain.arrays(single, self.types(variable), item if self.types(item) else None)
+            if found is not None:
+                self._memo.arrays[variable] = found
         if found is None:
             out: list[ArrayAlternative] = []
             literals: dict[Hashable, None] = {}
@@ -605,6 +529,10 @@ class NormalForm:
     def strings(self, variable: Variable) -> tuple[StringAlternative, ...]:
         """The alternatives for strings."""
         found = self._memo.strings.get(variable)
+        if found is None and (single := self.single(variable)) is not None:
+            found = plain.strings(single, self.types(variable))
+            if found is not None:
+                self._memo.strings[variable] = found
         if found is None:
             out: dict[StringAlternative, None] = {}
             for conjunction in self._conjunctions(variable, ir.STRING):
@@ -614,7 +542,7 @@ class NormalForm:
                     if merged is not None:
                         out[merged] = None
                     continue
-                texts = [v for v in values if isinstance(v, str) and not _has_surrogate(v)]
+                texts = [v for v in values if isinstance(v, str) and not has_surrogate(v)]
                 if conjunction.atoms or conjunction.clauses:
                     texts = [t for t in texts if self._satisfies_atoms(t, conjunction)]
                 if texts:
@@ -641,7 +569,7 @@ class NormalForm:
                 case ("not format", str(f)):
                     not_formats.add(f)
         for i in conjunction.excluded:
-            not_values |= {v for v in self._subschemas[i].values or () if isinstance(v, str) and not _has_surrogate(v)}
+            not_values |= {v for v in self._subschemas[i].values or () if isinstance(v, str) and not has_surrogate(v)}
         if bounds.empty:
             return None
         return StringAlternative(
@@ -676,6 +604,10 @@ class NormalForm:
     def atoms(self, variable: Variable) -> AtomAlternatives:
         """The alternatives for null, booleans and numbers."""
         found = self._memo.atoms.get(variable)
+        if found is None and (single := self.single(variable)) is not None:
+            found = plain.atoms(single, self.types(variable))
+            if found is not None:
+                self._memo.atoms[variable] = found
         if found is None:
             null, booleans = False, set()
             numbers: dict[NumberConstraint, None] = {}
@@ -865,6 +797,9 @@ class NormalForm:
         return out
 
 
+_ANYTHING = Subschema(pointer="")
+
+
 def _admits_number(s: Subschema, value: Fraction) -> bool:
     return not (
         (s.minimum is not None and value < s.minimum)
@@ -881,52 +816,6 @@ def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found), tuple(not_found)
 
 
-_BESIDE = (
-    "pointer",
-    "types",
-    "any_of",
-    "one_of",
-    "choice",
-    "source",
-    "integral_fraction",
-    "min_contains",
-    "written",
-    "names_at",
-)
-_beside_groups = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))
-_NOTHING_BESIDE = _beside_groups(Subschema(pointer=""))
-
-
-def _is_evident(s: Subschema) -> bool:
-    if s.all_of:
-        return False
-    if s.values is not None:
-        return _only_lists(s) and any(type_of(v) & s.types and not _may_have_surrogates(v) for v in s.values)
-    types = s.types
-    return bool(
-        types & (ir.NULL | ir.BOOLEAN)
-        or (types & ir.STRING and s.pattern is None and s.format is None and s.max_length is None)
-        or (types & ir.ARRAY and s.min_items == 0 and (s.contains is None or s.min_contains == 0))
-        or (types & ir.OBJECT and not s.required and s.min_properties == 0)
-        or (
-            types & ir.INTEGER
-            and s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None
-        )
-    )
-
-
-def _only_lists(s: Subschema) -> bool:
-    """Whether all that a subschema asks of its values is their type."""
-    return _unasked(s) == _UNASKED
-
-
-_OF_VALUES = ("pointer", "types", "values", "integral_fraction", "source", "written", "names_at")
-_unasked = attrgetter(
-    *(n for n in Subschema.__dataclass_fields__ if n not in ("pointer", "types", "values", "integral_fraction"))
-)
-_UNASKED = _unasked(Subschema(pointer=""))
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | Fraction) and not isinstance(value, bool)
 
@@ -938,12 +827,3 @@ def _or_infinite(bound: int | None) -> float:
 def _has_format(text: str, name: str) -> bool:
     language = format_language(name)
     return language is None or language.matches(text.encode("utf-8", "surrogatepass"))
-
-
-def _may_have_surrogates(value: object) -> bool:
-    return not isinstance(value, bool | int | Fraction | None) and not (isinstance(value, str) and value.isascii())
-
-
-def _has_surrogate(text: str) -> bool:
-    """Whether a text holds a lone surrogate, which has no UTF-8 form and is never written."""
-    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
