@@ -44,6 +44,17 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         self._final_module.verify()
         self._finalized = True
 
+    def own_module(self) -> Any:
+        """The code of this part alone, to be linked into any number of others."""
+        return super()._get_module_for_linking()
+
+    def _get_module_for_linking(self) -> Any:
+        """The code with all that it needs, for functions that numba compiles in its own way."""
+        module = self.own_module().clone()
+        for library in _needed(self):
+            module.link_in(_module_of(library), preserve=True)
+        return module
+
     def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
         self._ensure_finalized()
         return 0
@@ -67,24 +78,40 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
 
     def finalize(self) -> None:
         self._raise_if_finalized()
-        linked: set[Any] = set()
-        self._link(self._linking_libraries, linked)
+        needed = _needed(self)
+        for library in needed:
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(_module_of(library), preserve=True)
         self._optimize_final_module()
         self._final_module.verify()
         self._finalize_final_module()
-        for part in linked:
-            for name, env in getattr(part, "environments", {}).items():
+        for library in needed:
+            for name, env in getattr(library, "environments", {}).items():
                 if self._codegen._engine.is_symbol_defined(name):
                     self._codegen.set_env(name, env)
 
-    def _link(self, libraries: Iterable[Any], linked: set[Any]) -> None:
-        for library in libraries:
-            if library not in linked:
-                linked.add(library)
-                self._reload_init.update(library._reload_init)
-                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-                if isinstance(library, _Part):
-                    self._link(library._linking_libraries, linked)
+
+def _needed(library: Any) -> list[Any]:
+    """All that is to be linked into a library, each before what it needs itself: code that nothing linked so far calls
+    is left out by the linker."""
+    order: list[Any] = []
+    seen: set[Any] = set()
+
+    def visit(libraries: Iterable[Any]) -> None:
+        for each in libraries:
+            if each not in seen:
+                seen.add(each)
+                if isinstance(each, _Part):
+                    visit(each._linking_libraries)
+                order.append(each)
+
+    visit(library._linking_libraries)
+    order.reverse()
+    return order
+
+
+def _module_of(library: Any) -> Any:
+    return library.own_module() if isinstance(library, _Part) else library._get_module_for_linking()
 
 
 _PLAIN = (types.Number, types.Boolean, types.CPointer, types.Literal)

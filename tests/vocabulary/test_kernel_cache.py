@@ -140,6 +140,20 @@ def test_only_what_python_calls_becomes_machine_code(install: Path) -> None:
     assert {file.name.split("-")[0] for file in folder.glob("*.nbc")} == {"main.total", "helper.helper"}
 
 
+def test_functions_compiled_by_numba_itself_call_kernels(install: Path) -> None:
+    (install / "plain.py").write_text(
+        "import numba\nfrom constrain.kernels.jit import njit\nfrom constrain.kernels.helper import helper\n"
+        "@njit\ndef twice(x):\n    return helper(helper(x)) if x else helper(x)\n"
+        "@numba.njit\ndef plain(x):\n    return twice(x) + twice(x + 1)\n"
+        "print(plain(5), plain(-1))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(install)}
+    done = subprocess.run(
+        [sys.executable, "plain.py"], env=environment, cwd=install, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["15", "2"]
+
+
 def test_runs_without_compilation(install: Path) -> None:
     code = "from constrain.kernels.helper import helper; print(helper(1))"
     environment = os.environ | {"PYTHONPATH": str(install), "NUMBA_DISABLE_JIT": "1"}
