@@ -41,12 +41,11 @@ import numba
 from numba.core import caching, ccallback, sigutils, types
 from numba.core import config as _config
 
+from .linking import PartCompiler, WholeCompiler
+
 config: Any = _config  # its names are made at run time, from the environment
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-CONTEXT = "C"
-"""The name of the first parameter of kernels that take the context as a pointer, see `memory.py`."""
 
 
 def user_cache_folder() -> Path | None:
@@ -174,17 +173,21 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
                 self.disable()
 
 
-def _one_version(compiled: Any) -> None:
-    """Have calls from other kernels pass every integer as int64.
+def _called_by_kernels(compiled: Any, make_part: Callable[[], Any]) -> None:
+    """Have other kernels call a part of their own (see `linking.py`), and pass every integer as int64.
 
     Left alone, numba compiles a function anew for each constant and each width of integer it is called with.
     """
-    template_for = compiled.get_call_template
+    part = functools.cache(make_part)
 
-    def widened(args: Any, kws: Any) -> Any:
-        return template_for(tuple(map(_widen, args)), {name: _widen(arg) for name, arg in kws.items()})
+    def template(args: Any, kws: Any) -> Any:
+        return part().get_call_template(tuple(map(_widen, args)), {name: _widen(arg) for name, arg in kws.items()})
 
-    compiled.get_call_template = widened
+    def overload_of(sig: Any) -> Any:
+        return part().get_overload(sig)
+
+    compiled.get_call_template = template
+    compiled.get_overload = overload_of
 
 
 def _widen(arg: Any) -> Any:
@@ -219,14 +222,15 @@ def njit(
     """
 
     def wrap(py_func: F) -> F:
-        # A pointer comes from other kernels only: no need to compile the way in from Python.
-        inner = py_func.__code__.co_varnames[:1] == (CONTEXT,)
-        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
-        compiled: Any = numba.njit(nogil=nogil, error_model="numpy", inline=inline, fastmath=set(fastmath), **options)(
-            py_func
-        )
+        options = {"nogil": nogil, "error_model": "numpy", "inline": inline, "fastmath": set(fastmath)}
+        compiled: Any = numba.njit(pipeline_class=WholeCompiler, **options)(py_func)
         if hasattr(compiled, "enable_caching"):  # absent under NUMBA_DISABLE_JIT=1
-            _one_version(compiled)
+
+            def part() -> Any:
+                bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+                return numba.njit(pipeline_class=PartCompiler, **bare, **options)(py_func)
+
+            _called_by_kernels(compiled, part)
             try:
                 compiled._cache = _Cache(compiled.py_func)
             except RuntimeError:  # no folder can be written: compile in memory
@@ -252,7 +256,7 @@ def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     def wrap(py_func: Callable[..., Any]) -> Any:
         options = {"nogil": True, "error_model": "numpy"}
         sig = sigutils.normalize_signature(signature)
-        compiled = ccallback.CFunc(py_func, sig, locals={}, options=options)
+        compiled = ccallback.CFunc(py_func, sig, locals={}, options=options, pipeline_class=WholeCompiler)
         try:
             compiled._cache = _Cache(py_func)
         except RuntimeError:  # no folder can be written: compile in memory

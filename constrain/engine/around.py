@@ -13,6 +13,7 @@ the arguments' members, they come back to the text around.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -99,7 +100,7 @@ class Around:
 
     def begin(self, automaton: Automaton, *, python_words: bool = False) -> int:
         """Prepare a new automaton; its first position."""
-        self._automaton = automaton
+        self._automaton = weakref.proxy(automaton)  # which owns this
         automaton.C[m.WIRE] = 2 if python_words else 1
         automaton.C[m.ARGUMENT_DEPTH] = 1 if self._members else -1
         automaton.store.bind(m.MARKS, self._marks.reshape(-1))

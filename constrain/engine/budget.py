@@ -16,6 +16,7 @@ A mask is left alone unless some allowed token leads too far. To find out, the t
 from __future__ import annotations
 
 import math
+import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +49,10 @@ class Budget:
     """What the positions of one automaton need. Not safe for concurrent use; the automaton's owner holds a lock."""
 
     def __init__(self, automaton: Automaton) -> None:
-        self._a = automaton
+        self._a: Automaton = weakref.proxy(automaton)  # which owns this
         terminals = automaton.terminals
         self._tracks = automaton.shapes.tracks
-        self._measure = Measure(automaton)
+        self._measure = Measure(self._a)
         self._single = [b for b in _NEAREST_FIRST if b in terminals.single_bytes]
         # JSON is spelled with the bytes that there are; in a regular expression any byte may be wanted.
         self._by_bytes = automaton.start_mode != RAW or len(self._single) == 256

@@ -72,7 +72,7 @@ class Uniqueness:
     """The layer above one automaton. Not safe for concurrent use; the automaton's owner holds a lock."""
 
     def __init__(self, automaton: Automaton) -> None:
-        self._a = automaton
+        self._a: Automaton = weakref.proxy(automaton)  # which owns this
         self._shapes = automaton.shapes
         self._distinct = automaton.shapes.inhabitation.distinct
         self._gap = automaton.shapes.inhabitation.gap
@@ -84,7 +84,7 @@ class Uniqueness:
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._distances: dict[int, int] = {}
         self._plain: dict[int, int] = {}
-        self._measure = Measure(automaton)
+        self._measure = Measure(self._a)
         self._finish: dict[tuple[int, int, int, tuple[int, ...]], bool] = {}
         self._endless: dict[Variable, bool] = {}
         self._planned: dict[tuple[int, tuple[tuple[int, int], ...], frozenset[int]], int] = {}

@@ -22,7 +22,7 @@ def warm_up(*, quiet: bool = False) -> float:
 
     begun = time.perf_counter()
     if not quiet and sys.stderr.isatty():
-        print("constrain: preparing kernels (up to half a minute, once per machine) ...", file=sys.stderr)
+        print("constrain: preparing kernels (some twenty seconds, once per machine) ...", file=sys.stderr)
     vocabulary = Vocabulary.from_tokens([bytes([b]) for b in range(256)] + [b'"a', b"<end>"], eos_token_ids=257)
     schema = {
         "type": "object",

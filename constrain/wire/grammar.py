@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -343,22 +344,25 @@ class CompiledToolCalls(CompiledGrammar):
         reasoning, prefix = way_in(grammar.format, grammar.start)
         wire = build(message, values, reasoning=reasoning)
         dialect = grammar.format.arguments
-        values.around = Around(
+        around = Around(
             wire,
             values.variable,
             marks_of(grammar.format),
             members=isinstance(dialect, TaggedArguments | PythonArguments),
             stretch=_stretch(grammar.format),
         )
+        values.around = weakref.ref(around)  # the text around holds the values
         automaton = Automaton(
             self._terminals,
             forms,
             values.inhabitation,
-            around=values.around,
+            around=around,
             python_words=isinstance(dialect, PythonArguments),
             style=grammar._style,
             row_bytes=self.cache_bytes // 4,
         )
+        # The nodes of the text lead back to each other and to the values: only these few wait for the collector.
+        weakref.finalize(automaton, vars(values).clear).atexit = False
         self._lead_in(automaton, prefix)
         return automaton
 
@@ -381,12 +385,13 @@ class _Arguments(Values):
     def __init__(self, grammar: ToolCallGrammar, forms: NormalForm, inhabitation: Inhabitation) -> None:
         self._grammar, self._forms, self.inhabitation = grammar, forms, inhabitation
         self._variables: dict[int, Variable] = {}
-        self.around: Around | None = None
+        self.around: weakref.ref[Around] | None = None
 
     @property
     def typist(self) -> Around:
-        assert self.around is not None
-        return self.around
+        around = None if self.around is None else self.around()
+        assert around is not None
+        return around
 
     def parameters(self, tool: int) -> Any:
         return self._grammar.tools[tool].argument_schema

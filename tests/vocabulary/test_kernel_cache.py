@@ -53,13 +53,14 @@ def helper(x):
 
 @pytest.fixture
 def install(tmp_path: Path) -> Path:
-    """A small installation: the package root, the real `jit.py`, and two kernels, one calling the other."""
+    """A small installation: the package root, the files that compile, and two kernels, one calling the other."""
     place = tmp_path / "site"
     kernels = place / "constrain" / "kernels"
     kernels.mkdir(parents=True)
     (place / "constrain" / "__init__.py").write_text("")
     (kernels / "__init__.py").write_text("")
-    shutil.copy(ROOT / "kernels" / "jit.py", kernels / "jit.py")
+    for name in ("jit.py", "linking.py"):
+        shutil.copy(ROOT / "kernels" / name, kernels / name)
     (kernels / "helper.py").write_text(HELPER.format(1))
     (kernels / "main.py").write_text(KERNEL)
     return place
@@ -121,6 +122,36 @@ def test_nowhere_to_write(install: Path, tmp_path: Path) -> None:
     run(install, **arguments, CONSTRAIN_CACHE_DIR=str(own))
     assert run(install, **arguments, CONSTRAIN_CACHE_DIR=str(own))[1] == "1"
     assert list(own.rglob("*.nbc"))
+
+
+def test_only_what_python_calls_becomes_machine_code(install: Path) -> None:
+    folder = Path(run(install)[2])
+    assert {file.name.split("-")[0] for file in folder.glob("*.nbc")} == {"main.total"}
+    code = "from constrain.kernels.helper import helper; from constrain.kernels.main import total; import numpy as np;"
+    code += "print(helper(1), total(np.arange(4)), helper(2.5), total(np.arange(4.0)))"
+    environment = os.environ | {"PYTHONPATH": str(install)}
+    for name in ("CONSTRAIN_CACHE_DIR", "NUMBA_CACHE_DIR"):
+        environment.pop(name, None)
+    for _ in range(2):  # compiled, from the cache
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, cwd=install, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split() == ["2", "10", "3.5", "10.0"]
+    assert {file.name.split("-")[0] for file in folder.glob("*.nbc")} == {"main.total", "helper.helper"}
+
+
+def test_functions_compiled_by_numba_itself_call_kernels(install: Path) -> None:
+    (install / "plain.py").write_text(
+        "import numba\nfrom constrain.kernels.jit import njit\nfrom constrain.kernels.helper import helper\n"
+        "@njit\ndef twice(x):\n    return helper(helper(x)) if x else helper(x)\n"
+        "@numba.njit\ndef plain(x):\n    return twice(x) + twice(x + 1)\n"
+        "print(plain(5), plain(-1))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(install)}
+    done = subprocess.run(
+        [sys.executable, "plain.py"], env=environment, cwd=install, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["15", "2"]
 
 
 def test_runs_without_compilation(install: Path) -> None:
