@@ -1,10 +1,13 @@
 """What the automaton cannot follow, found before generation begins.
 
-A schema is lowered when generation gets to its parts. Most parts cannot turn out to be impossible or too large, which
-bounds tell at once (see `outlook`); what they do not tell it of is brought to normal form before generation begins.
+A schema is lowered when generation gets to its parts. Parts that could then turn out to be impossible or too large are
+possible only with some keywords. Where one of those occurs, bounds are found (see `outlook`), and what they do not show
+to be simple is brought to normal form at once.
 """
 
 from __future__ import annotations
+
+from operator import attrgetter
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
@@ -14,7 +17,6 @@ from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import MAX_COUNTED, Items, is_tracked
 from constrain.grammars.json_schema.members import Members
-from constrain.grammars.json_schema.narrowing import reaching
 from constrain.grammars.json_schema.normal import Has, NormalForm, Variable
 from constrain.grammars.json_schema.outlook import Outlook
 from constrain.grammars.json_schema.repetition import all_parts, goes_on
@@ -22,6 +24,83 @@ from constrain.grammars.json_schema.texts import is_combined, texts_of
 
 MAX_VARIABLES = 5_000
 """Parts of a schema that are looked at; the rest is left until generation gets there."""
+
+MAX_CHOICES = 3
+"""Groups of choices on one value that cannot become too many alternatives, with as many branches as follows."""
+MAX_BRANCHES = 8
+_SCALAR = ir.NULL | ir.BOOLEAN | ir.NUMBER | ir.STRING
+
+
+def _is_delicate(s: Subschema, document: SchemaDocument, forms: NormalForm) -> bool:
+    """Whether what is made of a subschema's own keywords can be impossible or too large."""
+
+    def is_negatable(index: int) -> bool:
+        return _is_negatable(index, document, forms)
+
+    if (
+        s.contains is not None
+        or s.unevaluated_properties is not None
+        or s.unevaluated_items is not None
+        or s.pattern_properties
+        or s.property_names is not None
+    ):
+        return True
+    if s.unique_items and not _is_plain_set(s, document):
+        return True
+    groups = [] if s.choice is not None else [group for group in s.one_of if forms.overlapping(group) != []]
+    if not (groups or s.none_of or s.conditions):
+        return False
+    return (
+        len(groups) + len(s.none_of) + len(s.conditions) > MAX_CHOICES
+        or any(len(group) > MAX_BRANCHES or not all(map(is_negatable, group)) for group in groups)
+        or not all(map(is_negatable, s.none_of))
+        or not all(is_negatable(test) for test, _, _ in s.conditions)
+    )
+
+
+def _is_plain_set(s: Subschema, document: SchemaDocument) -> bool:
+    """Whether items that must differ are scalars of plain types or lists, none of which has to be there."""
+    if s.min_items > 1 or s.prefix_items or s.items is None:
+        return False
+    items = document.subschemas[s.items]
+    return not items.types & ~_SCALAR and _says_little(items)
+
+
+def _is_negatable(index: int, document: SchemaDocument, forms: NormalForm) -> bool:
+    """Whether a value fails under a subschema in a few simple ways, by its type or by single members."""
+    s = document.subschemas[index]
+    if not forms.is_plain(index) or not _says_little(s, members=True):
+        return False
+    if s.values is not None and any(isinstance(v, list | dict) for v in s.values):
+        return False
+    parts = [document.subschemas[i] for i in s.properties.values()]
+    return len(parts) + len(s.required) <= MAX_BRANCHES and not any(
+        part.types & ~_SCALAR or not _says_little(part) or not forms.is_plain(i)
+        for i, part in zip(s.properties.values(), parts, strict=True)
+    )
+
+
+def _says_little(s: Subschema, *, members: bool = False) -> bool:
+    """Whether a subschema has but `type`, values, and with `members` those and the names that it requires."""
+    if s.any_of or s.one_of:
+        return False
+    return _others(s) == _NO_OTHERS and (members or not (s.properties or s.required))
+
+
+_LITTLE = (
+    "pointer",
+    "types",
+    "values",
+    "integral_fraction",
+    "source",
+    "properties",
+    "required",
+    "min_contains",
+    "written",
+    "names_at",
+)
+_others = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _LITTLE))
+_NO_OTHERS = _others(Subschema(pointer=""))
 
 
 def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
@@ -37,10 +116,12 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                     texts_of(text)
             except ResourceLimitError as error:
                 raise ResourceLimitError(error.pointer or s.pointer, error.keyword, error.reason, error.limit) from None
-    special = {index for index, s in known if _is_special(s)}
-    if not special:
+    delicate = {index for index, s in known if _is_delicate(s, document, forms)}
+    # Where choices on one value come from several places, together they may be too many.
+    delicate.update(i for i, s in known if _joins_choices(s) and _choices(i, document, forms) > MAX_CHOICES)
+    if not delicate:
         return
-    outlook = Outlook(forms, document.subschemas, reaching(document.subschemas, special))
+    outlook = Outlook(forms, document)
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     distinct = Distinct(forms)
@@ -53,7 +134,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
         try:
             if choice is not None:
                 parts = {forms.variable((i,)) for i in choice.branches.values() if not forms.is_deferred(i)}
-            elif node < len(document.subschemas) and outlook.is_plain_itself(node):
+            elif outlook.is_plain_itself(node):
                 parts = outlook.parts(node)
             else:
                 parts = _parts(forms, variable, distinct)
@@ -65,19 +146,13 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
         seen |= parts
 
 
-def _is_special(s: Subschema) -> bool:
-    """Whether a subschema has keywords that may make normal forms large, or ask for languages of names."""
-    return bool(
-        s.one_of
-        or s.pattern_properties
-        or s.none_of
-        or s.conditions
-        or s.unique_items
-        or s.property_names is not None
-        or s.contains is not None
-        or s.unevaluated_properties is not None
-        or s.unevaluated_items is not None
-    )
+def _joins_choices(s: Subschema) -> bool:
+    return len(s.all_of) > 1 or bool(s.all_of and (s.one_of or s.none_of or s.conditions))
+
+
+def _choices(index: int, document: SchemaDocument, forms: NormalForm) -> int:
+    parts = [document.subschemas[i] for i in forms.variable((index,)) if i >= 0]
+    return sum(len(s.one_of) + len(s.none_of) + len(s.conditions) for s in parts)
 
 
 def _asks_of_strings(members: list[Subschema]) -> bool:

@@ -7,6 +7,8 @@ evaluated: without the marks, `unevaluated…` would refuse them.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.ir import Subschema, Unenforced
 
@@ -87,8 +89,13 @@ def _may_narrow(node: Subschema) -> bool:
     )
 
 
-def reaching(subschemas: list[Subschema], targets: set[int]) -> set[int]:
-    """The subschemas from which one of `targets` is reached, with the targets."""
+def reaching(
+    subschemas: list[Subschema], targets: set[int], more: Mapping[int, Collection[int]] | None = None
+) -> set[int]:
+    """The subschemas from which one of `targets` is reached, with the targets.
+
+    `more` has, of what else there is, and of some of them, what is above besides.
+    """
     above: list[list[int]] = [[] for _ in subschemas]
     for number, node in at_hand(subschemas):
         for part in (*node.in_place(), *node.of_members_and_items()):
@@ -96,7 +103,8 @@ def reaching(subschemas: list[Subschema], targets: set[int]) -> set[int]:
     found = set(targets)
     stack = list(targets)
     while stack:
-        for number in above[stack.pop()]:
+        at = stack.pop()
+        for number in (*(above[at] if at >= 0 else ()), *(more.get(at, ()) if more else ())):
             if number not in found:
                 found.add(number)
                 stack.append(number)

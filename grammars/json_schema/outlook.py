@@ -12,18 +12,19 @@ Nodes that recurse into each other are taken together (Tarjan's strongly connect
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from operator import mul
+from operator import attrgetter, mul
 
 from constrain.grammars.formats import format_superset
 from constrain.grammars.json_schema import ir
-from constrain.grammars.json_schema.deferred import Deferred
+from constrain.grammars.json_schema.deferred import Deferred, at_hand
 from constrain.grammars.json_schema.expansion import MAX_ALTERNATIVES
-from constrain.grammars.json_schema.ir import Subschema
+from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.items import MAX_COUNTED
 from constrain.grammars.json_schema.keys import SAMPLES
+from constrain.grammars.json_schema.narrowing import reaching
 from constrain.grammars.json_schema.normal import NormalForm, Variable
 from constrain.grammars.regex import search_language
 
@@ -84,40 +85,36 @@ class _Size:
     texts: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Whether nothing at a node or below it has to be looked at, and whether something below it does not hold."""
-
-    plain: bool
-    negates: bool
-
-
+_OF_SCALARS = (
+    "pointer", "types", "values", "minimum", "exclusive_minimum", "maximum", "exclusive_maximum", "multiple_of",
+    "required", "integral_fraction", "min_contains", "source", "written", "names_at", "choice",
+)  # fmt: skip
+_beside_scalars = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _OF_SCALARS))
+_NONE_BESIDE = _beside_scalars(Subschema(pointer=""))
 _ANY = _Local((1.0,) * len(_KINDS), 0)
 _DEFERRED = _Local(tuple(float(kind == ir.OBJECT) for kind in _KINDS), 0)
 _BAD = _Local(_NO_WAYS, 0, plain=False)
 
 
 class Outlook:
-    """The bounds of one document, found when asked for and kept."""
+    """The bounds of one document."""
 
-    def __init__(self, forms: NormalForm, subschemas: Sequence[Subschema], leading: Set[int]) -> None:
-        """`subschemas` are those of the document, which `forms` may have added to.
-
-        Only from those in `leading` anything is reached that is more than plain assertions, `allOf` and `anyOf`.
-        """
-        self._forms, self._subschemas, self._leading = forms, subschemas, leading
-        self._count = len(subschemas)
+    def __init__(self, forms: NormalForm, document: SchemaDocument) -> None:
+        self._forms, self._subschemas = forms, document.subschemas[:]
+        self._count = len(self._subschemas)
         self._local: dict[int, _Local] = {}
         self._sizes: dict[int, _Size] = {}
-        self._looks: dict[int, _Look] = {}
         self._open: set[int] = set()
         self._leaves: dict[tuple[_Ways, int], _Local] = {}
-        self._led: dict[int, list[int]] = {}
+        self._negative: set[int] = set()  # the nodes that do not hold and that can come up
+        self._unfair: frozenset[int] = frozenset()
+        self._find_unfair()
 
     def is_fair(self, variable: Variable) -> bool:
         """Whether the variable, and whatever it is made of, has alternatives that are known to be few and simple."""
-        if not all(-self._count <= node < self._count and self._is_fair_alone(node) for node in variable):
-            return False  # unfair, or made on the way
+        for node in variable:
+            if node in self._unfair or node >= self._count or (node < 0 and node not in self._negative):
+                return False  # unfair, or made on the way
         if len(variable) < 2:
             return True
         ways, texts = 1.0, 0.0
@@ -132,59 +129,57 @@ class Outlook:
         if not -self._count <= node < self._count:
             return False
         local = self._of_itself(node)
-        return self._is_small(local) and not local.crowds()
+        return _is_small(local) and not local.crowds()
 
     def parts(self, node: int) -> set[Variable]:
         """The variables of members and items of a node that is plain itself."""
-        return {self._forms.variable((part,)) for part in self._leading_parts(node)}
+        return {self._forms.variable((part,)) for part in self._of_itself(node).nodes if part in self._unfair}
 
     # ---- all that is below -------------------------------------------------------------------------------------------
 
-    def _leads(self, node: int) -> bool:
-        return node < 0 or node in self._leading
+    def _find_unfair(self) -> None:
+        """Find the nodes from which something is reached whose bounds are too high, or that has none here."""
+        known = at_hand(self._subschemas)
+        special = [i for i, s in known if _is_special(s)]
+        if not special:
+            return
+        joining = [i for i, s in known if _joins_several(s)]
+        todo = list(dict.fromkeys((*special, *joining)))
+        unfair: set[int] = set()
+        above: dict[int, list[int]] = {}
+        while todo:
+            node = todo.pop()
+            local = self._of_itself(node)
+            if not self._is_fair_itself(local):
+                unfair.add(node)
+                continue
+            for part in local.nodes:
+                if node < 0 or part < 0:
+                    above.setdefault(part, []).append(node)
+                if part < 0 and part not in self._negative:
+                    self._negative.add(part)
+                    todo.append(part)
+        unique = [
+            i for i in special if self._subschemas[i].unique_items and not self._is_plain_set(self._subschemas[i])
+        ]
+        if unique:
+            negating = reaching(self._subschemas, {i for i in special if self._negates(self._subschemas[i])})
+            unfair.update(negating.intersection(unique))
+        if unfair:
+            self._unfair = frozenset(reaching(self._subschemas, unfair, above))
 
-    def _is_fair_alone(self, node: int) -> bool:
-        if not self._leads(node):
-            return True
-        if node not in self._looks:
-            components(node, self._leading_parts, self._looks, self._look)
-        return self._looks[node].plain
+    def _is_fair_itself(self, local: _Local) -> bool:
+        return _is_small(local) and all(self._may_come_together(count, nodes) for count, nodes in local.crowds())
 
-    def _leading_parts(self, node: int) -> list[int]:
-        found = self._led.get(node)
-        if found is None:
-            nodes = self._of_itself(node).nodes
-            found = self._led[node] = [*(nodes & self._leading), *(part for part in nodes if part < 0)]
-        return found
+    def _negates(self, s: Subschema) -> bool:
+        return bool(s.none_of or s.conditions or any(self._overlapping(s, group) != [] for group in s.one_of))
 
-    def _is_small(self, local: _Local) -> bool:
-        return (
-            local.plain
-            and max(local.ways) <= MAX_ALTERNATIVES
-            and local.texts <= 1
-            and (not local.patterns or (len(local.patterns) == 1 and all(map(_parts_names, local.patterns))))
-        )
-
-    def _look(self, component: list[int]) -> None:
-        """Whether nodes that recurse into each other are plain, from what is known of those they lead to."""
-        members = set(component)
-        plain, negates, unique = True, component[0] < 0, False
-        for node in component:
-            local = self._local[node]
-            plain = plain and self._is_small(local)
-            unique = unique or (node >= 0 and self._subschemas[node].unique_items)
-            for part in self._leading_parts(node):
-                if part not in members:
-                    found = self._looks[part]
-                    plain, negates = plain and found.plain, negates or found.negates
-        if plain:
-            plain = not (unique and negates)
-        plain = plain and all(
-            self._may_come_together(count, nodes) for node in component for count, nodes in self._local[node].crowds()
-        )
-        found = _Look(plain, negates)
-        for node in component:
-            self._looks[node] = found
+    def _is_plain_set(self, s: Subschema) -> bool:
+        """Whether items that must differ are scalars that plain keywords describe."""
+        if s.prefix_items or s.items is None or s.contains is not None:
+            return False
+        items = self._subschemas[s.items]
+        return not items.types & (ir.ARRAY | ir.OBJECT) and self._forms.is_plain(s.items) and not items.all_of
 
     def _may_come_together(self, count: int, nodes: tuple[int, ...]) -> bool:
         """Whether few alternatives result where so many out of these nodes speak of one value."""
@@ -195,11 +190,19 @@ class Outlook:
 
     def _size(self, node: int) -> _Size:
         if node not in self._sizes:
-            components(node, self._parts_of, self._sizes, self._add_up)
+            components(node, self._parts_to_size, self._sizes, self._add_up)
         return self._sizes[node]
 
-    def _parts_of(self, node: int) -> frozenset[int]:
-        return self._of_itself(node).nodes
+    def _parts_to_size(self, node: int) -> list[int]:
+        out = []
+        for part in self._of_itself(node).nodes:
+            if part not in self._sizes:
+                local = self._of_itself(part)
+                if local.nodes:
+                    out.append(part)
+                else:
+                    self._sizes[part] = _Size(max(1.0, *local.ways), 1.0, local.texts)
+        return out
 
     def _add_up(self, component: list[int]) -> None:
         """The sizes of nodes that recurse into each other, from those of what they lead to."""
@@ -232,6 +235,8 @@ class Outlook:
             if node in self._open:  # it applies itself in place
                 return _BAD
             s = self._subschemas[node if node >= 0 else ~node]
+            if node >= 0 and type(s) is Subschema and _beside_scalars(s) == _NONE_BESIDE:
+                return self._leaf(node, s)
             self._open.add(node)
             if type(s) is Deferred:
                 found = _DEFERRED if node >= 0 else _ANY
@@ -241,6 +246,14 @@ class Outlook:
                 found = self._holding(s) if node >= 0 else self._failing(s)
             self._open.discard(node)
             self._local[node] = found
+        return found
+
+    def _leaf(self, node: int, s: Subschema) -> _Local:
+        key = _admitted(s.types), 0
+        found = self._leaves.get(key)
+        if found is None:
+            found = self._leaves[key] = _Local(*key)
+        self._local[node] = found
         return found
 
     def _holding(self, s: Subschema) -> _Local:
@@ -330,6 +343,38 @@ class Outlook:
         if s.choice is not None and not s.any_of and len(s.one_of) == 1:
             return []
         return self._forms.overlapping(group)
+
+
+def _is_special(s: Subschema) -> bool:
+    """Whether a subschema has keywords that may make normal forms large, or ask for languages of names."""
+    return bool(
+        s.one_of
+        or s.pattern_properties
+        or s.none_of
+        or s.conditions
+        or s.unique_items
+        or s.property_names is not None
+        or s.contains is not None
+        or s.unevaluated_properties is not None
+        or s.unevaluated_items is not None
+    )
+
+
+def _joins_several(s: Subschema) -> bool:
+    """Whether several subschemas may speak of the same members or items."""
+    if not (s.all_of or s.any_of):
+        return False
+    own = bool(s.properties or s.prefix_items) or not s.items is s.additional is None
+    return len(s.all_of) + len(s.any_of) + own > 1
+
+
+def _is_small(local: _Local) -> bool:
+    return (
+        local.plain
+        and max(local.ways) <= MAX_ALTERNATIVES
+        and local.texts <= 1
+        and (not local.patterns or (len(local.patterns) == 1 and all(map(_parts_names, local.patterns))))
+    )
 
 
 def _is_delicate(s: Subschema, *, negated: bool) -> bool:
