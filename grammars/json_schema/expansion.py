@@ -188,12 +188,14 @@ class Expansion:
         self._tracked_rests: set[int] = set()
         self._any_of: dict[tuple[int, int], list[list[Option]]] = {}
         self._disjoint: dict[tuple[int, int, int], bool] = {}
+        self._overlaps: dict[tuple[int, ...], list[tuple[int, int, int]] | None] = {}
         self._apart: dict[tuple[int, ...], frozenset[int]] = {}
         self._member_values: dict[tuple[int, str], frozenset[int]] = {}
         self._empty: dict[frozenset[int], bool] = {}
         self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
         self._plain: dict[int, bool] = {}
         self._asks: dict[int, bool] = {}
+        self._found_in: dict[tuple[str, str], bool] = {}  # whether a pattern is found in a text
         self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
@@ -627,8 +629,13 @@ class Expansion:
         alone = self._told_apart(possible, types)
         if len(alone) == len(possible):
             return [option(b) for b in possible]
+        certain = [b for b in possible if self._admits_all(b, types)]
+        if len(certain) > 1:
+            return []
         out = []
         for k, chosen in enumerate(possible):
+            if certain and chosen not in certain:
+                continue
             others = (
                 ~o
                 for j, o in enumerate(possible)
@@ -636,6 +643,13 @@ class Expansion:
             )
             out.append(option(chosen, *others))
         return out
+
+    def _admits_all(self, index: int, types: int) -> bool:
+        """Whether all values of these types plainly are valid under a subschema."""
+        return all(
+            self.is_plain(i) and not types & ~self._subschemas[i].types and not self._matters(i, types)
+            for i in self.closure(index)
+        )
 
     def _plain_types(self, index: int) -> int:
         found = self._all_types.get(index)
@@ -776,7 +790,12 @@ class Expansion:
         if signed < 0:
             return not s.integral_fraction or not self._asks_only(index, values=True)
         if isinstance(value, str) and s.pattern is not None:
-            return search_language(s.pattern).matches(value.encode("utf-8", "surrogatepass"))
+            key = s.pattern, value
+            found = self._found_in.get(key)
+            if found is None:
+                data = value.encode("utf-8", "surrogatepass")
+                found = self._found_in[key] = search_language(s.pattern).matches(data)
+            return found
         return True
 
     # ---- disjointness ------------------------------------------------------------------------------------------------
@@ -786,6 +805,12 @@ class Expansion:
 
         None where there are too many branches to compare them two by two.
         """
+        key = tuple(group)
+        if key not in self._overlaps:
+            self._overlaps[key] = self._find_overlapping(group)
+        return self._overlaps[key]
+
+    def _find_overlapping(self, group: list[int]) -> list[tuple[int, int, int]] | None:
         out = []
         types = [self._plain_types(index) for index in group]
         seen = shared = 0
@@ -798,14 +823,15 @@ class Expansion:
             return []
         if len(group) > MAX_PAIRED:
             return None
+        all_alone = frozenset.intersection(*apart.values())
         for k, a in enumerate(group):
             for n, b in enumerate(group[:k]):
-                both = types[k] & types[n] & shared
-                if not both:
+                if (a in all_alone and b in all_alone) or not types[k] & types[n] & shared:
                     continue
                 overlap = 0
                 for kind, alone in apart.items():
-                    if both & kind and not (a in alone and b in alone) and not self._are_disjoint(a, b, kind):
+                    both = types[k] & types[n] & kind and not (a in alone and b in alone)
+                    if both and not self._are_disjoint(a, b, kind):
                         overlap |= kind
                 if overlap:
                     out.append((b, a, overlap))
