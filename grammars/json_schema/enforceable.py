@@ -121,7 +121,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     delicate.update(i for i, s in known if _joins_choices(s) and _choices(i, document, forms) > MAX_CHOICES)
     if not delicate:
         return
-    outlook = Outlook(forms, document)
+    outlook = Outlook(forms, document, delicate)
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     distinct = Distinct(forms)

@@ -12,7 +12,7 @@ Nodes that recurse into each other are taken together (Tarjan's strongly connect
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from operator import attrgetter, mul
@@ -28,6 +28,8 @@ from constrain.grammars.json_schema.narrowing import reaching
 from constrain.grammars.json_schema.normal import NormalForm, Variable
 from constrain.grammars.regex import search_language
 
+MAX_NODES = 48
+"""Most nodes below one that are walked for their size."""
 _MOST = 16
 """More nodes that come together, with some choice each, are too many."""
 
@@ -91,6 +93,7 @@ _OF_SCALARS = (
 )  # fmt: skip
 _beside_scalars = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _OF_SCALARS))
 _NONE_BESIDE = _beside_scalars(Subschema(pointer=""))
+_UNKNOWN = _Size(inf, inf, 2)
 _ANY = _Local((1.0,) * len(_KINDS), 0)
 _DEFERRED = _Local(tuple(float(kind == ir.OBJECT) for kind in _KINDS), 0)
 _BAD = _Local(_NO_WAYS, 0, plain=False)
@@ -99,7 +102,8 @@ _BAD = _Local(_NO_WAYS, 0, plain=False)
 class Outlook:
     """The bounds of one document."""
 
-    def __init__(self, forms: NormalForm, document: SchemaDocument) -> None:
+    def __init__(self, forms: NormalForm, document: SchemaDocument, delicate: Collection[int]) -> None:
+        """`delicate` are the subschemas for whose sake something may have to be looked at, if at all."""
         self._forms, self._subschemas = forms, document.subschemas[:]
         self._count = len(self._subschemas)
         self._local: dict[int, _Local] = {}
@@ -107,8 +111,8 @@ class Outlook:
         self._open: set[int] = set()
         self._leaves: dict[tuple[_Ways, int], _Local] = {}
         self._negative: set[int] = set()  # the nodes that do not hold and that can come up
-        self._unfair: frozenset[int] = frozenset()
-        self._find_unfair()
+        self._unfair: set[int] = set()
+        self._find_unfair(delicate)
 
     def is_fair(self, variable: Variable) -> bool:
         """Whether the variable, and whatever it is made of, has alternatives that are known to be few and simple."""
@@ -137,14 +141,12 @@ class Outlook:
 
     # ---- all that is below -------------------------------------------------------------------------------------------
 
-    def _find_unfair(self) -> None:
+    def _find_unfair(self, delicate: Collection[int]) -> None:
         """Find the nodes from which something is reached whose bounds are too high, or that has none here."""
-        known = at_hand(self._subschemas)
-        special = [i for i, s in known if _is_special(s)]
-        if not special:
-            return
-        joining = [i for i, s in known if _joins_several(s)]
-        todo = list(dict.fromkeys((*special, *joining)))
+        subschemas = self._subschemas
+        leading = reaching(subschemas, delicate)
+        joining = [i for i in leading if _joins_several(subschemas[i])]
+        todo = list(dict.fromkeys((*delicate, *joining)))
         unfair: set[int] = set()
         above: dict[int, list[int]] = {}
         while todo:
@@ -159,14 +161,12 @@ class Outlook:
                 if part < 0 and part not in self._negative:
                     self._negative.add(part)
                     todo.append(part)
-        unique = [
-            i for i in special if self._subschemas[i].unique_items and not self._is_plain_set(self._subschemas[i])
-        ]
+        unique = [i for i in delicate if subschemas[i].unique_items]
         if unique:
-            negating = reaching(self._subschemas, {i for i in special if self._negates(self._subschemas[i])})
-            unfair.update(negating.intersection(unique))
+            negating = {i for i, s in at_hand(subschemas) if self._negates(s)}
+            unfair.update(reaching(subschemas, negating).intersection(unique) if negating else ())
         if unfair:
-            self._unfair = frozenset(reaching(self._subschemas, unfair, above))
+            self._unfair = reaching(subschemas, unfair, leading, above)
 
     def _is_fair_itself(self, local: _Local) -> bool:
         return _is_small(local) and all(self._may_come_together(count, nodes) for count, nodes in local.crowds())
@@ -174,24 +174,27 @@ class Outlook:
     def _negates(self, s: Subschema) -> bool:
         return bool(s.none_of or s.conditions or any(self._overlapping(s, group) != [] for group in s.one_of))
 
-    def _is_plain_set(self, s: Subschema) -> bool:
-        """Whether items that must differ are scalars that plain keywords describe."""
-        if s.prefix_items or s.items is None or s.contains is not None:
-            return False
-        items = self._subschemas[s.items]
-        return not items.types & (ir.ARRAY | ir.OBJECT) and self._forms.is_plain(s.items) and not items.all_of
-
     def _may_come_together(self, count: int, nodes: tuple[int, ...]) -> bool:
         """Whether few alternatives result where so many out of these nodes speak of one value."""
+        if not nodes:
+            return True
         sizes = [self._size(node) for node in nodes]
         deep = count * max(size.deep for size in sizes)
         texts = max(size.texts for size in sizes)
         return _power(max(size.ways for size in sizes), deep) <= MAX_ALTERNATIVES and (texts == 0 or deep * texts <= 1)
 
     def _size(self, node: int) -> _Size:
-        if node not in self._sizes:
-            components(node, self._parts_to_size, self._sizes, self._add_up)
-        return self._sizes[node]
+        found = self._sizes.get(node)
+        if found is None:
+            local = self._of_itself(node)
+            if not local.nodes:
+                found = _Size(max(1.0, *local.ways), 1.0, local.texts)
+            else:
+                left = components(node, self._parts_to_size, self._sizes, self._add_up, MAX_NODES)
+                self._sizes.update(dict.fromkeys(left, _UNKNOWN))
+                found = self._sizes[node]
+            self._sizes[node] = found
+        return found
 
     def _parts_to_size(self, node: int) -> list[int]:
         out = []
@@ -345,21 +348,6 @@ class Outlook:
         return self._forms.overlapping(group)
 
 
-def _is_special(s: Subschema) -> bool:
-    """Whether a subschema has keywords that may make normal forms large, or ask for languages of names."""
-    return bool(
-        s.one_of
-        or s.pattern_properties
-        or s.none_of
-        or s.conditions
-        or s.unique_items
-        or s.property_names is not None
-        or s.contains is not None
-        or s.unevaluated_properties is not None
-        or s.unevaluated_items is not None
-    )
-
-
 def _joins_several(s: Subschema) -> bool:
     """Whether several subschemas may speak of the same members or items."""
     if not (s.all_of or s.any_of):
@@ -498,8 +486,11 @@ def components(
     parts_of: Callable[[int], Iterable[int]],
     known: Container[int],
     close: Callable[[list[int]], None],
-) -> None:
+    limit: int,
+) -> list[int]:
     """Walk a graph from `root` and `close` its strongly connected components, what they lead to first.
+
+    It ends early where there are more than `limit` nodes; those that are left are returned.
 
     What is in `known` is not entered; closing a component adds it. (Tarjan, SIAM J. Comput. 1972.)
     """
@@ -513,6 +504,8 @@ def components(
             if part in known:
                 continue
             if part not in place:
+                if len(place) == limit:
+                    return path
                 place[part] = lowest[part] = len(path)
                 path.append(part)
                 work.append((part, iter(parts_of(part))))
@@ -527,3 +520,4 @@ def components(
             elif work:
                 above = work[-1][0]
                 lowest[above] = min(lowest[above], lowest[node])
+    return []
