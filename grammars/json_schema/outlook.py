@@ -102,8 +102,13 @@ _BAD = _Local(_NO_WAYS, 0, plain=False)
 class Outlook:
     """The bounds of one document."""
 
-    def __init__(self, forms: NormalForm, document: SchemaDocument, delicate: Collection[int]) -> None:
-        """`delicate` are the subschemas for whose sake something may have to be looked at, if at all."""
+    def __init__(
+        self, forms: NormalForm, document: SchemaDocument, delicate: Collection[int], leading: Collection[int]
+    ) -> None:
+        """`delicate` are the subschemas for whose sake something may have to be looked at, if at all.
+
+        They are reached from those in `leading`.
+        """
         self._forms, self._subschemas = forms, document.subschemas[:]
         self._count = len(self._subschemas)
         self._local: dict[int, _Local] = {}
@@ -112,7 +117,7 @@ class Outlook:
         self._leaves: dict[tuple[_Ways, int], _Local] = {}
         self._negative: set[int] = set()  # the nodes that do not hold and that can come up
         self._unfair: set[int] = set()
-        self._find_unfair(delicate)
+        self._find_unfair(delicate, leading)
 
     def is_fair(self, variable: Variable) -> bool:
         """Whether the variable, and whatever it is made of, has alternatives that are known to be few and simple."""
@@ -141,10 +146,9 @@ class Outlook:
 
     # ---- all that is below -------------------------------------------------------------------------------------------
 
-    def _find_unfair(self, delicate: Collection[int]) -> None:
+    def _find_unfair(self, delicate: Collection[int], leading: Collection[int]) -> None:
         """Find the nodes from which something is reached whose bounds are too high, or that has none here."""
         subschemas = self._subschemas
-        leading = reaching(subschemas, delicate)
         joining = [i for i in leading if _joins_several(subschemas[i])]
         todo = list(dict.fromkeys((*delicate, *joining)))
         unfair: set[int] = set()

@@ -73,12 +73,12 @@ def test_what_is_called_fair_has_few_alternatives_all_the_way_down(seed: int) ->
     source = random.Random(seed)
     definitions = {"other": schema_of(source, 2), "self": schema_of(source, 2)}
     try:
-        document = load({"$defs": definitions, **({"allOf": [schema_of(source, 3)]})})
+        document = load({"$defs": definitions, "allOf": [schema_of(source, 3)]})
     except constrain.ConstrainError:
         return  # a circle of references
     forms = NormalForm(document)
     everything = range(len(document.subschemas))
-    outlook = Outlook(forms, document, everything)
+    outlook = Outlook(forms, document, everything, everything)
     for index in everything:
         variable = forms.variable((index,))
         if not outlook.is_fair(variable):
