@@ -237,9 +237,11 @@ class Inhabitation:
                 except ResourceLimitError as error:
                     place = error.pointer or forms.pointer(variable)
                     raise ResourceLimitError(place, error.keyword, error.reason, error.limit) from None
+                if any_value:
+                    if not texts.empty:
+                        return 0
+                    continue
                 best = min(best, 2 + text_distance(texts.language, None, texts.low, texts.high, self.spelling))
-                if any_value and best < INFINITE:
-                    return best
         return best
 
     def _container_cost(self, variable: Variable, cost: Cost, any_value: bool) -> float:
