@@ -15,11 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from constrain.distortion import DFALanguage, Report, TableModel, compare, finite_language
+from constrain.distortion.counts import CountFigures, count_figures
 from constrain.distortion.estimate import Estimate
-from constrain.distortion.laws import Law, frozen, law_of
+from constrain.distortion.laws import frozen
 from constrain.distortion.study import Measured, measure
 from constrain.distortion.wording import ends, number
 
@@ -145,14 +144,13 @@ def choices(real: Real) -> dict[tuple[str, str, str], Measured]:
     return found
 
 
-def sampler_laws(real: Real, draws: int = 4000) -> dict[str, tuple[Law, float]]:
+def sampler_laws(real: Real, draws: int = 4000) -> dict[str, tuple[CountFigures, float]]:
     """Each sampler's law of one output against p* on the tool call (any order), and sequences begun for one output."""
     from constrain.distortion import Trie
     from constrain.distortion import samplers as s
 
     trie = Trie(real.light("none"), real.canonical("none", "any"), batch_size=64).run(20_000)
     model, language, exact, _ = frozen(trie)
-    rng = np.random.default_rng(0)
     makers: dict[str, tuple[Callable[[], s.Sampler], int]] = {
         "masking": (lambda: s.Masking(model, language, 2), draws),
         "rejection": (lambda: s.Rejection(model, language, 3), draws // 8),
@@ -170,7 +168,7 @@ def sampler_laws(real: Real, draws: int = 4000) -> dict[str, tuple[Law, float]]:
     found = {}
     for name, (make, n) in makers.items():
         sampler = make()
-        law = law_of([x.tokens for x in sampler.draw_many(n)], exact, rng)
+        law = count_figures([x.tokens for x in sampler.draw_many(n)], exact)
         found[name] = (law, sampler.attempts / n)
     return found
 
@@ -227,15 +225,15 @@ def choices_table(found: dict[tuple[str, str, str], Measured]) -> str:
     return _table(["grammar", "prefixes", "−log Z", "distortion", "KL(q‖p)", "TV"], rows)
 
 
-def sampler_table(found: dict[str, tuple[Law, float]]) -> str:
+def sampler_table(found: dict[str, tuple[CountFigures, float]]) -> str:
     """Distances beside their floors."""
     rows = [
         [
             name,
-            f"{law.draws:,}",
+            f"{law.n:,}",
             f"{law.tv:.3f}",
-            f"{law.floor:.3f} ({law.floor_high:.3f})",
-            "**differs**" if law.differs else "not told apart",
+            f"{law.tv_floor:.3f} ({law.tv_floor_high:.3f})",
+            "**differs**" if law.tv_differs else "not told apart",
             f"{attempts:,.1f}",
         ]
         for name, (law, attempts) in found.items()
@@ -304,7 +302,7 @@ def choices_picture(found: dict[tuple[str, str, str], Measured]) -> Any:
     return figure
 
 
-def samplers_picture(found: dict[str, tuple[Law, float]]) -> Any:
+def samplers_picture(found: dict[str, tuple[CountFigures, float]]) -> Any:
     """Distances, with the floor of chance behind them."""
     from constrain.distortion.pictures import DISTORTION, PRICE, pyplot
 
@@ -314,11 +312,15 @@ def samplers_picture(found: dict[str, tuple[Law, float]]) -> Any:
     for i, name in enumerate(names):
         law, attempts = found[name]
         axes.barh(
-            [i], [law.floor_high], color="#dfe3e7", height=0.8, label="what exact draws show, 95%" if i == 0 else None
+            [i],
+            [law.tv_floor_high],
+            color="#dfe3e7",
+            height=0.8,
+            label="what exact draws show, 95%" if i == 0 else None,
         )
-        axes.plot([law.tv], [i], "o", color=DISTORTION if law.differs else PRICE, markersize=8, zorder=5)
+        axes.plot([law.tv], [i], "o", color=DISTORTION if law.tv_differs else PRICE, markersize=8, zorder=5)
         axes.text(
-            max(law.tv, law.floor_high) + 0.012, i, f"{attempts:,.1f} sequences per output", va="center", fontsize=9
+            max(law.tv, law.tv_floor_high) + 0.012, i, f"{attempts:,.1f} sequences per output", va="center", fontsize=9
         )
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
@@ -413,11 +415,18 @@ def _samplers(real: Any) -> tuple[dict[str, str], dict[str, Any]]:
     return {"samplers": sampler_table(found)}, {"samplers": samplers_picture(found)}
 
 
+def _reasoning(real: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    from constrain.bench import reasoning
+
+    return {"reasoning": _table(reasoning.HEAD, reasoning.rows(reasoning.measure(real)))}, {}
+
+
 PARTS: dict[str, Callable[[Any], tuple[dict[str, str], dict[str, Any]]]] = {
     "letters": _letters,
     "choices": _choices,
     "samplers": _samplers,
     "switch": _switch,
+    "reasoning": _reasoning,
 }
 """Parts of the page, the cheap ones first."""
 

@@ -25,7 +25,7 @@ import warnings
 import weakref
 from collections.abc import Iterable, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -45,7 +45,7 @@ from constrain.errors import (
 from constrain.kernels.apply import LEAVE, any_allowed
 from constrain.kernels.apply import over as over_code
 from constrain.kernels.device import bits_of, over_bits
-from constrain.mass_recorder import Ended, MassRecorder, RecordedRow
+from constrain.mass_recorder import Ended, MassRecorder, RecordedRows
 from constrain.prefixes import TOKEN_BYTES, PrefixState, PrefixStates
 
 if TYPE_CHECKING:
@@ -87,9 +87,11 @@ class ConstrainedLogitsProcessor:
             `generate` makes of one prompt (beams, return sequences) share its grammar.
         prompt_length: number of leading columns of `input_ids` that are not output. By default the width of the first
             call; give it where the prompt already ends with a beginning of the output. Good for one `generate` call.
-        record_mass: keep at every step how much of the model's probability the mask left, for `records`. Costs one
-            more pass over the scores: on one core about 40 microseconds a row of 131,072, half of what the softmax
-            that follows in sampling takes.
+        record_mass: keep at every step how much of the model's probability the mask left, for `records`. With True a
+            call on the CPU only keeps its scores (8 MiB of them, and as many at a thread that sums them while the model
+            computes). So `scores` must not be changed in place after the call; where they were, the step has no mass,
+            with a warning. Views, memory shared with numpy and tensors of inference mode are summed within the call,
+            and with "at once" everything is: on one core some 35 microseconds a row of 131,072.
         max_new_tokens: the tokens that may be generated, as given to `generate`. When few are left, only those stay
             allowed after which the output can be completed in time, so `completed` holds for every row. An
             end-of-sequence id is not counted: it may be what no token was left for. Without it masks know no limit.
@@ -119,7 +121,7 @@ class ConstrainedLogitsProcessor:
         compiled: CompiledGrammar | Sequence[CompiledGrammar],
         *,
         prompt_length: int | None = None,
-        record_mass: bool = False,
+        record_mass: bool | Literal["at once"] = False,
         max_new_tokens: int | None = None,
     ) -> None:
         grammars: list[CompiledGrammar] = list(compiled) if isinstance(compiled, Sequence) else [compiled]
@@ -129,6 +131,8 @@ class ConstrainedLogitsProcessor:
             raise TypeError("a compiled grammar is needed: grammar.compile(vocabulary)")
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
+        if record_mass not in (False, True, "at once"):
+            raise ValueError(f"record_mass is False, True or 'at once', not {record_mass!r}")
         if max_new_tokens is not None and max_new_tokens < 0:
             raise ValueError(f"max_new_tokens must not be negative, got {max_new_tokens}")
         vocabulary = grammars[0].vocabulary
@@ -140,7 +144,8 @@ class ConstrainedLogitsProcessor:
         by_identity: dict[int, PrefixStates] = {}
         self._prefixes = [by_identity.setdefault(id(g), PrefixStates(g)) for g in grammars]
         self._given_prompt_length = prompt_length
-        self._record_mass = record_mass
+        self._record_mass = record_mass is not False
+        self._defers_mass = record_mass is True
         self._max_new_tokens = max_new_tokens
         self._lock = threading.Lock()
         self._usage = _Usage()
@@ -184,10 +189,9 @@ class ConstrainedLogitsProcessor:
             if keys is None:
                 return scores
             states = self._states(keys)
-            masked = self._masked(states, scores)
+            masked, words, over = self._masked(states, scores)
             if self._recorder is not None and not _inside_candidate_generator():  # a draft's scores are not the model's
-                rows = [self._recorded(row, len(keys), key, states[row]) for row, key in enumerate(keys)]
-                self._recorder.note(rows, scores, masked, on_host=_on_host(scores))
+                self._note_mass(RecordedRows(0, len(keys), keys, over), scores, masked, words)
             return masked
 
     def completed(self, sequences: torch.Tensor) -> list[bool]:
@@ -239,8 +243,14 @@ class ConstrainedLogitsProcessor:
                 sequences, ends, grammars, getattr(self._vocabulary, "token_bytes", None), labels
             )
 
-    def _recorded(self, row: int, rows: int, output: bytes, state: PrefixState) -> RecordedRow | None:
-        return None if state.matcher is None else RecordedRow(row, self._grammar_of(row, rows), output)
+    def _note_mass(
+        self, rows: RecordedRows, scores: torch.Tensor, masked: torch.Tensor, words: NDArray[np.int32]
+    ) -> None:
+        assert self._recorder is not None
+        if _on_host(scores):
+            self._recorder.note_on_host(rows, scores, words)
+        else:
+            self._recorder.note(rows, scores, masked)
 
     def _ends(self, sequences: torch.Tensor) -> list[Ended]:
         if self._prompt is None:
@@ -281,10 +291,9 @@ class ConstrainedLogitsProcessor:
         """As `__call__`, for the row of number `row` of `rows`: `scores` has shape (1, width)."""
         with self._lock:
             state = self._state_of_row(output, row, rows)
-            masked = self._masked([state], scores)
+            masked, words, over = self._masked([state], scores)
             if self._recorder is not None:
-                recorded = [self._recorded(row, rows, output, state)]
-                self._recorder.note(recorded, scores, masked, on_host=_on_host(scores))
+                self._note_mass(RecordedRows(row, rows, [output], over), scores, masked, words)
             return masked
 
     def grammar_of_row(self, row: int, rows: int) -> CompiledGrammar:
@@ -372,10 +381,14 @@ class ConstrainedLogitsProcessor:
         if length > columns:
             raise ValueError(f"prompt_length is {length}, but the first call has only {columns} columns")
         self._check_rows(input_ids.shape[0])
+        if self._recorder is not None:
+            self._defers_mass = self._recorder.defers
         self._forget()
         self._prompt, self._logits_width = input_ids[:, :length].clone(), width
         if self._record_mass:
-            self._recorder = MassRecorder(self._prompt, columns - length)
+            self._recorder = MassRecorder(
+                self._prompt, columns - length, grammars=len(self._prefixes), defer=self._defers_mass
+            )
         if self._max_new_tokens is not None:
             self._end = columns - length + self._max_new_tokens
 
@@ -414,7 +427,10 @@ class ConstrainedLogitsProcessor:
         capacity = 4 * rows + 64  # this step and the one before, twice over, and the positions of a draft
         return [self._prefixes[self._grammar_of(row, rows)].state(key, capacity) for row, key in enumerate(keys)]
 
-    def _masked(self, states: list[PrefixState], scores: torch.Tensor) -> torch.Tensor:
+    def _masked(
+        self, states: list[PrefixState], scores: torch.Tensor
+    ) -> tuple[torch.Tensor, NDArray[np.int32], NDArray[np.bool_]]:
+        """The masked scores, the packed masks (rows, words), and which rows are over (rows,)."""
         rows, width = scores.shape
         words = np.empty((rows, -(-self._vocabulary_size // 32)), dtype=np.int32)
         live, left = [], []
@@ -450,7 +466,7 @@ class ConstrainedLogitsProcessor:
         if not _on_host(scores):
             table = device_rows_of(self._vocabulary, scores.device)
             self._emptied = table.apply(scores, words, over, out=masked)  # read at the next call, with the tokens
-            return masked
+            return masked, words, over
         numbers = np.arange(rows, dtype=np.int32)
         found = np.empty(rows, dtype=np.uint8)
         codes = np.where(over, over_code(numbers), numbers)
@@ -459,7 +475,7 @@ class ConstrainedLogitsProcessor:
             self._warn_emptied()
             codes = np.where(found, np.int32(LEAVE), over_code(numbers))
             apply_on_host(masked, words, codes, masked, over=(0, bits_of(-math.inf, scores.dtype)))
-        return masked
+        return masked, words, over
 
     def _left(self, row: int, state: PrefixState) -> int | None:
         """Tokens that a live row may still get; None for any number."""

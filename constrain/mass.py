@@ -34,8 +34,8 @@ class MassRecord:
         tokens: ids of the output, the end-of-sequence token included; nothing after it.
         log_z: for each of the tokens, log of the probability that the model gave to all allowed tokens together at
             that step, natural. None where that is not known: the model was not asked (tokens that
-            `constrain.jump_generate` wrote on its own), or its scores were no distribution. Minus infinity where other
-            processors had left no allowed token.
+            `constrain.jump_generate` wrote on its own), its scores were no distribution, or they were changed before
+            they were summed. Minus infinity where other processors had left no allowed token.
         completed: the text is complete under the grammar.
         truncated: no end-of-sequence token was drawn; the output was cut by a limit of tokens, a stop string or time.
         prompt: a digest of the prompt's ids, or the label given for it. Records of one prompt and grammar are draws

@@ -13,7 +13,7 @@ Importing this package needs neither torch nor transformers.
 from __future__ import annotations
 
 from constrain.distortion.compare import compare
-from constrain.distortion.counts import CountFigures, SampleComparison, compare_samples, count_figures, exact_law
+from constrain.distortion.counts import CountFigures, SampleComparison, compare_samples, count_figures
 from constrain.distortion.dfa_language import DFALanguage, finite_language
 from constrain.distortion.difference import MaskDifference, first_difference
 from constrain.distortion.estimate import Estimate
@@ -29,6 +29,7 @@ from constrain.distortion.foreign_matchers import llguidance_language, xgrammar_
 from constrain.distortion.hf_model import HFModel
 from constrain.distortion.hmm import HMMModel, HMMProduct
 from constrain.distortion.language import Language
+from constrain.distortion.laws import exact_law
 from constrain.distortion.localisation import Contribution, grouped, json_location
 from constrain.distortion.matcher_language import MatcherLanguage
 from constrain.distortion.model import CallableModel, Model

@@ -19,34 +19,9 @@ from numpy.typing import NDArray
 from constrain.distortion.estimate import Estimate
 from constrain.distortion.model import Prefix
 from constrain.distortion.numerics import Floats
-from constrain.distortion.trie import Trie
 
 Law = Mapping[Prefix, float]
 """Probabilities of all finished sequences."""
-
-
-def exact_law(
-    model: Any, language: Any, *, max_tokens: int | None = None, budget: int = 100_000
-) -> dict[Prefix, float]:
-    """p*, the model given validity, as a table.
-
-    Args:
-        model, language: as for `compare`.
-        max_tokens: the target is p given validity within so many tokens, the end included.
-        budget: prefixes looked at.
-
-    Raises ValueError when there are more, or nothing is valid.
-    """
-    from constrain.distortion.matcher_language import as_language
-    from constrain.distortion.model import as_model
-
-    trie = Trie(as_model(model), as_language(language), max_tokens=max_tokens).run(budget)
-    if not trie.is_exhausted:
-        raise ValueError(f"the language has more than the {budget:,} prefixes of the budget: no table of its law")
-    p = np.exp(trie.log_p)
-    if not p.size or p.sum() <= 0.0:
-        raise ValueError("no sequence is valid")
-    return {trie.sequence(i): float(x) for i, x in enumerate(p / p.sum())}
 
 
 class _Outcomes:
@@ -106,6 +81,11 @@ class CountFigures:
         return max(self.kl - self.kl_floor, 0.0)
 
     @property
+    def tv_differs(self) -> bool:
+        """Whether chance does not explain the total variation, at the 5% level."""
+        return self.tv > self.tv_floor_high
+
+    @property
     def is_at_floor(self) -> bool:
         """Whether so few samples cannot be told from exact ones, at the 5% level."""
         return self.p_value > 0.05
@@ -116,7 +96,7 @@ def count_figures(samples: Sequence[Prefix], law: Law, *, seed: int = 0, simulat
 
     Args:
         samples: independent finished sequences, at least one.
-        law: the law they are measured against, such as `exact_law`.
+        law: the law they are measured against, such as that of `exact_law`.
         seed: of the simulated samples.
         simulations: how many.
     """

@@ -1,75 +1,40 @@
-"""The law of what a sampler puts out, against an exact one, with the floor that chance alone sets.
+"""Exact laws of finished sequences as tables, and whole tries as models.
 
-Counts of n draws are never exactly the law they come from: even an exact sampler shows a total variation of about
-sqrt(outcomes / n). So every distance from counts stands beside the distances of simulated exact samples of the same
-size; only beyond those it means something. To draw from a real network's law thousands of times without asking the
-network thousands of times, `frozen` turns an exhausted trie into a table.
+To draw from a real network's law thousands of times without asking the network thousands of times, `frozen` turns an
+exhausted trie into a table. What counts of draws say about such a law is in `constrain.distortion.counts`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from constrain.distortion.dfa_language import DFALanguage, finite_language
-from constrain.distortion.model import CallableModel, Prefix
+from constrain.distortion.matcher_language import as_language
+from constrain.distortion.model import CallableModel, Prefix, as_model
 from constrain.distortion.numerics import Floats
 from constrain.distortion.trie import Trie
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
-    """How far counts are from an exact law.
-
-    Attributes:
-        draws: how many there were.
-        tv: total variation between the frequencies and the exact law.
-        floor: what exact samples of that size show, on average.
-        floor_high: what they exceed in 5% of cases only.
-        outside: share of draws that the exact law gives no probability.
-    """
-
-    draws: int
-    tv: float
-    floor: float
-    floor_high: float
-    outside: float
-
-    @property
-    def differs(self) -> bool:
-        """Whether chance does not explain the distance (at the 5% level)."""
-        return self.tv > self.floor_high
-
-
-def law_of(
-    draws: Iterable[Prefix], exact: Mapping[Prefix, float], rng: np.random.Generator, *, replicates: int = 1000
-) -> Law:
-    """Counts against a law.
+def exact_law(
+    model: Any, language: Any, *, max_tokens: int | None = None, budget: int = 100_000
+) -> dict[Prefix, float]:
+    """p*, the model given validity, as a table.
 
     Args:
-        draws: outcomes, independent of each other.
-        exact: outcome to probability; sums to 1.
-        rng: of the simulated exact samples.
-        replicates: how many of those.
+        model, language: as for `compare`.
+        max_tokens: the target is p given validity within so many tokens, the end included.
+        budget: prefixes looked at.
+
+    Raises ValueError when there are more, or nothing is valid.
     """
-    counts = Counter(draws)
-    n = sum(counts.values())
-    outcomes = list(exact)
-    p = np.array([exact[y] for y in outcomes])
-    seen = np.array([counts[y] for y in outcomes]) / n
-    outside = 1.0 - float(seen.sum())
-    simulated = rng.multinomial(n, p / p.sum(), size=replicates) / n
-    distances = 0.5 * np.abs(simulated - p).sum(axis=1)
-    return Law(
-        n,
-        0.5 * (float(np.abs(seen - p).sum()) + outside),
-        float(distances.mean()),
-        float(np.quantile(distances, 0.95)),
-        outside,
-    )
+    trie = Trie(as_model(model), as_language(language), max_tokens=max_tokens).run(budget)
+    if not trie.is_exhausted:
+        raise ValueError(f"the language has more than the {budget:,} prefixes of the budget: no table of its law")
+    if not np.exp(trie.log_p).sum() > 0.0:
+        raise ValueError("no sequence is valid")
+    return _law([trie.sequence(i) for i in range(len(trie.end_nodes))], trie.log_p)
 
 
 def frozen(trie: Trie) -> tuple[CallableModel, DFALanguage, dict[Prefix, float], dict[Prefix, float]]:

@@ -113,7 +113,8 @@ def summarize(records: Iterable[MassRecord], *, seed: int = 0, alpha: float = 0.
             step = next(i for i, x in enumerate(record.log_z) if x is None)
             raise ValueError(
                 f"record {number} lacks the mass of step {step}: the model was not asked there (tokens written by "
-                "jump_generate), or its scores were no distribution; its weight is not known. Leaving such records out "
+                "jump_generate), its scores were no distribution, or they were changed before they were summed "
+                "(record_mass='at once' sums in time); its weight is not known. Leaving such records out "
                 "changes what is measured, unless which are affected has nothing to do with the outputs"
             )
     rng = np.random.default_rng(seed)

@@ -49,9 +49,12 @@ def spread(work: Callable[[int, int], None], count: int, parts: int) -> None:
             raise error
 
 
-def in_background(work: Callable[[], None]) -> None:
-    """Have a thread call `work` some time, if there is one to do so; its errors are not reported."""
-    _submit(lambda _first, _stop: work(), 0, 0)
+def in_background(work: Callable[[], None]) -> Future[None] | None:
+    """Have a thread call `work` some time; None where there is no thread to do so.
+
+    Its errors are told by what is returned only. In a forked child, what the parent had begun never ends.
+    """
+    return _submit(lambda _first, _stop: work(), 0, 0)
 
 
 def _submit(work: Callable[[int, int], None], first: int, stop: int) -> Future[None] | None:

@@ -7,12 +7,15 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from constrain.bench import distortion
-from constrain.distortion import compare
-from constrain.distortion.laws import Law
+from constrain.bench.reasoning import Way
+from constrain.distortion import compare, summarize
+from constrain.distortion.counts import CountFigures
 from constrain.distortion.study import measure
+from constrain.mass import MassRecord
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "distortion.md"
 
@@ -93,7 +96,23 @@ def test_writing_one_part_leaves_the_rest(tmp_path: Path, capsys: pytest.Capture
 
 def test_tables_of_samplers() -> None:
     table = distortion.sampler_table(
-        {"a": (Law(100, 0.3, 0.1, 0.2, 0.0), 1.0), "b": (Law(100, 0.1, 0.1, 0.2, 0.0), 2.5)}
+        {
+            "a": (CountFigures(100, 0.3, 0.1, 0.2, 0.3, 0.1, 0.2, 0.0, 0.01), 1.0),
+            "b": (CountFigures(100, 0.1, 0.1, 0.2, 0.1, 0.1, 0.2, 0.0, 0.5), 2.5),
+        }
     )
     assert "| a | 100 | 0.300 | 0.100 (0.200) | **differs** | 1.0 |" in table
     assert "| b | 100 | 0.100 | 0.100 (0.200) | not told apart | 2.5 |" in table
+
+
+def test_the_lower_bound_on_the_distortion_is_one() -> None:
+    """20 traps in a row: each halves the draws, and keeps a tenth of the mass of one half. KL is 20 * 0.553456."""
+    rng, bounds = np.random.default_rng(0), []
+    for _ in range(200):
+        traps = rng.binomial(20, 0.5, size=500)
+        records = tuple(MassRecord((0,), (float(k) * math.log(0.1),), True, False) for k in traps)
+        bounds.append(Way("", summarize(records), records).least_distortion())
+    assert max(bounds) <= 20 * 0.553456  # missed in 10 of 200 at most; the bound is far from tight
+    assert np.median(bounds) > 4.0
+    fair = tuple(MassRecord((0,), (math.log(0.3),), True, False) for _ in range(500))
+    assert Way("", summarize(fair), fair).least_distortion() == 0.0

@@ -42,9 +42,15 @@ def reference(scores: Any, allowed: Any) -> float:
         return float(np.log(np.exp(x[allowed]).sum()) - np.log(np.exp(x).sum()))
 
 
-def by_kernel(scores: Any, masked: Any) -> float:
+def packed(allowed: Any) -> Any:
+    bits = np.zeros(-(-len(allowed) // 32) * 32, dtype=np.uint8)
+    bits[: len(allowed)] = allowed
+    return np.packbits(bits, bitorder="little").view(np.int32)
+
+
+def by_kernel(scores: Any, allowed: Any) -> float:
     out = np.zeros(1)
-    log_masses(scores[None], masked[None], np.zeros(1, dtype=np.bool_), 0, 1, out)
+    log_masses(scores[None], packed(allowed)[None], np.zeros(1, dtype=np.bool_), 0, 1, out)
     return float(out[0])
 
 
@@ -70,7 +76,7 @@ def test_the_kernel_is_a_log_softmax(
     allowed[rng.integers(width)] = True
     masked = np.where(allowed, scores, dtype(-np.inf))
     want = reference(scores, allowed)
-    got = by_kernel(scores, masked)
+    got = by_kernel(scores, allowed)
     if want == -math.inf:
         assert got == -math.inf
         return
@@ -86,7 +92,7 @@ def test_the_error_of_the_exponential_is_bounded() -> None:
         worst = 0.0
         for d in np.linspace(0.0, far, 4001).astype(np.float32):
             scores = np.array([0.0, -d], dtype=np.float32)
-            got = by_kernel(scores, np.array([-np.inf, -d], dtype=np.float32))
+            got = by_kernel(scores, np.array([False, True]))
             want = -float(d) - math.log1p(math.exp(-float(d)))
             worst = max(worst, abs(got - want))
         assert worst < bound
@@ -95,18 +101,38 @@ def test_the_error_of_the_exponential_is_bounded() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_is_no_distribution_is_told(dtype: Any) -> None:
     for width in (40, 5000):
+        everything = np.ones(width, dtype=np.bool_)
         for bad in (math.nan, math.inf):
             scores = np.zeros(width, dtype=dtype)
             scores[width - 3] = bad
-            assert math.isnan(by_kernel(scores, scores))
+            assert math.isnan(by_kernel(scores, everything))
         nothing = np.full(width, -np.inf, dtype=dtype)
-        assert math.isnan(by_kernel(nothing, nothing))
+        assert math.isnan(by_kernel(nothing, everything))
         late = nothing.copy()
         late[-1] = 1.0  # the first block has no maximum
-        assert by_kernel(late, late) == 0.0
-        repaired = nothing.copy()
-        repaired[:4] = 0.0  # what the processor gives allowed tokens that others had forbidden
-        assert by_kernel(late, repaired) == -math.inf
+        assert by_kernel(late, everything) == 0.0
+        assert by_kernel(late, np.arange(width) < 4) == -math.inf  # others had forbidden all allowed tokens
+
+
+def test_payloads_of_nan_stay_nan() -> None:
+    for bits in (0x7FC00001, 0x7F800001, 0xFFFFFFFF, 0x7FC001FF):
+        scores = np.zeros(4096, dtype=np.float32)
+        scores.view(np.uint32)[3000] = bits
+        assert math.isnan(by_kernel(scores, np.ones(4096, dtype=np.bool_)))
+
+
+@pytest.mark.parametrize("words", [1, 64, 70, 200])
+def test_tokens_beyond_the_mask_are_not_allowed(words: int) -> None:
+    rng = np.random.default_rng(words)
+    for width in (32 * words, 32 * words + 7, 32 * words - 5, 32 * words + 5000):
+        scores = rng.standard_normal(width).astype(np.float32)
+        allowed = rng.random(32 * words) < 0.5
+        allowed[0] = True
+        out = np.zeros(1)
+        log_masses(scores[None], packed(allowed)[None], np.zeros(1, dtype=np.bool_), 0, 1, out)
+        within = np.zeros(width, dtype=np.bool_)
+        within[: min(width, 32 * words)] = allowed[:width]
+        assert out[0] == pytest.approx(reference(scores, within), abs=2e-6)
 
 
 # Records of generate, mode by mode. What is allowed is read off the grammar's table, probabilities off forward passes
@@ -299,20 +325,19 @@ def test_masks_are_the_same_with_and_without_recording(model: Any) -> None:
 
 
 def test_many_rows_are_spread_over_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from constrain.mass_recorder import _log_masses_on_host
+    from constrain.mass_recorder import log_masses_on_host
 
     monkeypatch.setenv("CONSTRAIN_THREADS", "3")
     rng = np.random.default_rng(0)
     scores = torch.from_numpy(rng.standard_normal((40, 1 << 15), dtype=np.float32))
-    masked = scores.masked_fill(torch.rand(scores.shape) < 0.9, -torch.inf)
+    allowed = rng.random((40, 1 << 15)) < 0.1
     skip = np.arange(40) % 7 == 0
-    found = _log_masses_on_host(scores, masked, skip)
+    found = log_masses_on_host(scores, np.stack([packed(row) for row in allowed]), skip)
     for i in range(40):
         if skip[i]:
             assert math.isnan(found[i])
         else:
-            allowed = (masked[i] > -torch.inf).numpy()
-            assert found[i] == pytest.approx(reference(scores[i].numpy(), allowed), abs=2e-6)
+            assert found[i] == pytest.approx(reference(scores[i].numpy(), allowed[i]), abs=2e-6)
 
 
 def test_a_generation_s_log_gives_the_distortion_of_its_model(model: Any) -> None:

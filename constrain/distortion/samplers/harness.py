@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from constrain.distortion.counts import CountFigures, Law, count_figures, exact_law
+from constrain.distortion.counts import CountFigures, Law, count_figures
+from constrain.distortion.laws import exact_law
 from constrain.distortion.samplers.sampler import Sampler
 
 
