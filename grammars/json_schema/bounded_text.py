@@ -49,7 +49,7 @@ class BoundedText(CodePointLanguage):
         lengths, exact = self._language.quick_lengths(state)
         if lengths.first_in(*self._window(count)) is None:
             return False
-        return exact or self._nearest.distance(at) is not None
+        return exact or self._nearest.lives(at)
 
     def _after(self, at: _Counted) -> Iterable[tuple[int, int, _Counted]]:
         """Steps; counts beyond a lower bound are alike where there is no upper one."""

@@ -1,8 +1,8 @@
 """What the automaton cannot follow, found before generation begins.
 
 A schema is lowered when generation gets to its parts. Parts that could then turn out to be impossible or too large are
-possible only with some keywords; where one of those occurs, everything from which it is reached is brought to normal
-form at once.
+possible only with some keywords. Where one of those occurs, everything from which it is reached is brought to normal
+form at once; except, where that would be much, what bounds show to be simple (see `outlook`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,18 @@ from constrain.grammars.json_schema.items import MAX_COUNTED, Items, is_tracked
 from constrain.grammars.json_schema.members import Members
 from constrain.grammars.json_schema.narrowing import reaching
 from constrain.grammars.json_schema.normal import Has, NormalForm, Variable
+from constrain.grammars.json_schema.outlook import Outlook
 from constrain.grammars.json_schema.repetition import all_parts, goes_on
 from constrain.grammars.json_schema.texts import is_combined, texts_of
 
 MAX_VARIABLES = 5_000
 """Parts of a schema that are looked at; the rest is left until generation gets there."""
 
-
+FEW_VARIABLES = 16
+"""So many variables are brought to normal form, and a third as many as there are subschemas to come by, without bounds.
+"""
+MAX_LEADING = 100
+"""Unless there are more of those."""
 MAX_CHOICES = 3
 """Groups of choices on one value that cannot become too many alternatives, with as many branches as follows."""
 MAX_BRANCHES = 8
@@ -48,7 +53,7 @@ def _is_delicate(s: Subschema, document: SchemaDocument, forms: NormalForm) -> b
         return True
     if s.unique_items and not _is_plain_set(s, document):
         return True
-    groups = [] if s.choice is not None else [group for group in s.one_of if not forms.exclude_each_other(group)]
+    groups = [] if s.choice is not None else [group for group in s.one_of if forms.overlapping(group) != []]
     if not (groups or s.none_of or s.conditions):
         return False
     return (
@@ -124,30 +129,36 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
         return
     leading = reaching(document.subschemas, delicate)
     count = len(document.subschemas)
-
-    def matters(variable: Variable) -> bool:
-        return any(i < 0 or i >= count or i in leading for i in variable)
-
+    # Where little is to be looked at, that takes less than finding bounds.
+    left = FEW_VARIABLES + len(leading) // 3 if len(leading) <= MAX_LEADING else 0
+    outlook = None if left else Outlook(forms, document, delicate, leading)
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     distinct = Distinct(forms)
     while todo and len(seen) <= MAX_VARIABLES:
         variable = todo.pop()
-        index = next(iter(variable)) if len(variable) == 1 else -1
+        if outlook is not None and outlook.is_fair(variable):
+            continue
+        node = next(iter(variable)) if len(variable) == 1 else count
         choice = forms.choice(variable)
         try:
             if choice is not None:
                 parts = {forms.variable((i,)) for i in choice.branches.values() if not forms.is_deferred(i)}
-            elif 0 <= index < count and index not in delicate and forms.is_plain(index):
-                parts = {forms.variable((i,)) for i in document.subschemas[index].of_members_and_items()}
+            elif 0 <= node < count and node not in delicate and forms.is_plain(node):
+                parts = {forms.variable((i,)) for i in document.subschemas[node].of_members_and_items()}
+            elif outlook is not None and outlook.is_plain_itself(node):
+                parts = outlook.parts(node)
             else:
                 parts = _parts(forms, variable, distinct)
+                left -= 1
         except ResourceLimitError as error:
             if error.pointer:
                 raise
             raise ResourceLimitError(forms.pointer(variable), error.keyword, error.reason, error.limit) from None
+        if outlook is None and left <= 0:
+            outlook = Outlook(forms, document, delicate, leading)
         for part in parts:
-            if part not in seen and matters(part):
+            if part not in seen and any(i < 0 or i >= count or i in leading for i in part):
                 seen.add(part)
                 todo.append(part)
 

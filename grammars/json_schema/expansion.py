@@ -40,6 +40,8 @@ MAX_PAIRED = 32
 """Branches that are compared two by two for a quick look."""
 MAX_TESTED = 64
 """Values of an `enum` that are tested one by one for a quick look."""
+MAX_TAGS = 4
+"""Members that are tried to tell branches apart."""
 _LITERALS = re.compile(r"\^(?:([\w @/:;,=-]+)|\(([\w @/:;,=-]+(?:\|[\w @/:;,=-]+)*)\))\$", re.ASCII)
 """Patterns that list texts."""
 
@@ -67,6 +69,7 @@ class Conjunction:
     clauses: frozenset[frozenset[Atom]] = frozenset()
 
 
+_KINDS = (ir.NULL, ir.BOOLEAN, ir.NUMBER, ir.STRING, ir.ARRAY, ir.OBJECT)
 _NOTHING: frozenset[Atom] = frozenset()
 _EMPTY: frozenset[int] = frozenset()
 
@@ -188,11 +191,14 @@ class Expansion:
         self._tracked_rests: set[int] = set()
         self._any_of: dict[tuple[int, int], list[list[Option]]] = {}
         self._disjoint: dict[tuple[int, int, int], bool] = {}
+        self._overlaps: dict[tuple[int, ...], list[tuple[int, int, int]] | None] = {}
+        self._apart: dict[tuple[int, ...], frozenset[int]] = {}
         self._member_values: dict[tuple[int, str], frozenset[int]] = {}
         self._empty: dict[frozenset[int], bool] = {}
         self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
         self._plain: dict[int, bool] = {}
         self._asks: dict[int, bool] = {}
+        self._found_in: dict[tuple[str, str], bool] = {}  # whether a pattern is found in a text
         self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
@@ -650,10 +656,30 @@ class Expansion:
 
     def _exactly_one(self, group: list[int], types: int) -> list[Option]:
         possible = [b for b in group if self._plain_types(b) & types]
-        return [
-            option(chosen, *(~o for j, o in enumerate(possible) if j != k and not self._are_disjoint(chosen, o, types)))
-            for k, chosen in enumerate(possible)
-        ]
+        alone = self._told_apart(possible, types)
+        if len(alone) == len(possible):
+            return [option(b) for b in possible]
+        certain = [b for b in possible if self._admits_all(b, types)]
+        if len(certain) > 1:
+            return []
+        out = []
+        for k, chosen in enumerate(possible):
+            if certain and chosen not in certain:
+                continue
+            others = (
+                ~o
+                for j, o in enumerate(possible)
+                if j != k and not (chosen in alone and o in alone) and not self._are_disjoint(chosen, o, types)
+            )
+            out.append(option(chosen, *others))
+        return out
+
+    def _admits_all(self, index: int, types: int) -> bool:
+        """Whether all values of these types plainly are valid under a subschema."""
+        return all(
+            self.is_plain(i) and not types & ~self._subschemas[i].types and not self._matters(i, types)
+            for i in self.closure(index)
+        )
 
     def _plain_types(self, index: int) -> int:
         found = self._all_types.get(index)
@@ -676,7 +702,14 @@ class Expansion:
     def _duals(self, index: int, types: int) -> list[Option]:
         """The ways to fail under a subschema; two branches that are plainly disjoint do not hold together."""
         out = []
-        for o in duals(index, self._subschemas[index], types, self.literal, self.but_unevaluated):
+        s = self._subschemas[index]
+        if (
+            len(s.one_of) == 1
+            and len(s.one_of[0]) > 2
+            and len(self._told_apart(s.one_of[0], types)) == len(s.one_of[0])
+        ):
+            s = replace(s, one_of=[], any_of=[*s.any_of, *s.one_of])
+        for o in duals(index, s, types, self.literal, self.but_unevaluated):
             if len(o[0]) == 2 and not o[1]:
                 first, second = sorted(o[0])
                 if first >= 0 and self._are_disjoint(first, second, types):
@@ -723,17 +756,50 @@ class Expansion:
                 types &= ~s.types if s.integral_fraction else ~(s.types & ~ir.NUMBER)
         if not types:
             return True
-        finite = [values for i in signed if i >= 0 and (values := self._listed(i, types)) is not None]
-        if finite:
-            values = min(finite, key=len)
-            return len(values) <= MAX_TESTED and not any(
-                type_of(v) & types and all(self._may_hold(i, v) for i in signed) for v in values
-            )
+        if any(i >= 0 and self._listed(i, types) is not None for i in signed):
+            return self._lists_nothing(signed, types)
         positive = [i for i in signed if i >= 0]
         return len(positive) > 1 and any(
             self._disjoint_sets(frozenset((a,)), frozenset((b,)), types, 2)
             for k, a in enumerate(positive)
             for b in positive[k + 1 :]
+        )
+
+    def _lists_nothing(self, signed: frozenset[int], types: int) -> bool:
+        """Whether no value is left of those that these list and that the others plainly do not refuse."""
+        left: frozenset[object] | None = None
+        shortest: list[object] = []
+        refused: list[frozenset[object]] = []
+        others = []
+        for i in signed:
+            if i < 0:
+                s = self._subschemas[~i]
+                if (
+                    s.values is not None
+                    and s.integral_fraction
+                    and self._asks_only(~i, values=True)
+                    and types & ~s.types == 0
+                ):
+                    refused.append(self._listed_identities(~i, types) or frozenset())
+                else:
+                    others.append(i)
+                continue
+            listed = self._listed_identities(i, types)
+            if listed is None:
+                others.append(i)
+                continue
+            if self._subschemas[i].pattern is not None:
+                others.append(i)
+            values = self._listed(i, types) or []
+            if left is None or len(values) < len(shortest):
+                shortest = values
+            left = listed if left is None else left & listed
+        for each in refused:
+            left = left - each if left else left
+        if not left or len(shortest) > MAX_TESTED:
+            return not left
+        return not any(
+            type_of(v) & types and identity(v) in left and all(self._may_hold(i, v) for i in others) for v in shortest
         )
 
     def _asks_only(self, index: int, *, values: bool) -> bool:
@@ -754,28 +820,95 @@ class Expansion:
         if signed < 0:
             return not s.integral_fraction or not self._asks_only(index, values=True)
         if isinstance(value, str) and s.pattern is not None:
-            return search_language(s.pattern).matches(value.encode("utf-8", "surrogatepass"))
+            key = s.pattern, value
+            found = self._found_in.get(key)
+            if found is None:
+                data = value.encode("utf-8", "surrogatepass")
+                found = self._found_in[key] = search_language(s.pattern).matches(data)
+            return found
         return True
 
     # ---- disjointness ------------------------------------------------------------------------------------------------
 
-    def exclude_each_other(self, group: list[int]) -> bool:
-        """Whether these branches plainly have no value in common, two by two; not so where they are many."""
-        seen = 0
-        shared = 0
-        for index in group:
-            types = self._plain_types(index)
-            shared |= seen & types
-            seen |= types
-        if not shared:
-            return True
-        return len(group) <= MAX_PAIRED and all(
-            self._are_disjoint(a, b, kind)
-            for k, a in enumerate(group)
-            for b in group[:k]
-            for kind in (ir.NULL, ir.BOOLEAN, ir.NUMBER, ir.STRING, ir.ARRAY, ir.OBJECT)
-            if shared & kind and self._plain_types(a) & self._plain_types(b) & kind
-        )
+    def overlapping(self, group: list[int]) -> list[tuple[int, int, int]] | None:
+        """The pairs of branches that are not plainly disjoint, and the types of which both may have values.
+
+        None where there are too many branches to compare them two by two.
+        """
+        key = tuple(group)
+        if key not in self._overlaps:
+            self._overlaps[key] = self._find_overlapping(group)
+        return self._overlaps[key]
+
+    def _find_overlapping(self, group: list[int]) -> list[tuple[int, int, int]] | None:
+        out = []
+        types = [self._plain_types(index) for index in group]
+        seen = shared = 0
+        for mask in types:
+            shared |= seen & mask
+            seen |= mask
+        apart = {kind: self._told_apart(group, kind) for kind in _KINDS if shared & kind}
+        apart = {kind: alone for kind, alone in apart.items() if len(alone) < len(group)}
+        if not apart:
+            return []
+        if len(group) > MAX_PAIRED:
+            return None
+        all_alone = frozenset.intersection(*apart.values())
+        for k, a in enumerate(group):
+            for n, b in enumerate(group[:k]):
+                if (a in all_alone and b in all_alone) or not types[k] & types[n] & shared:
+                    continue
+                overlap = 0
+                for kind, alone in apart.items():
+                    both = types[k] & types[n] & kind and not (a in alone and b in alone)
+                    if both and not self._are_disjoint(a, b, kind):
+                        overlap |= kind
+                if overlap:
+                    out.append((b, a, overlap))
+        return out
+
+    def _told_apart(self, group: list[int], types: int) -> frozenset[int]:
+        """Branches no two of which admit the same value of one type, as they list values, or those of one member.
+
+        Those that admit none of the type are among them.
+        """
+        key = (*group, types)
+        found = self._apart.get(key)
+        if found is None:
+            empty = [b for b in group if not self._plain_types(b) & types]
+            others = {b: self.closure(b) for b in group if self._plain_types(b) & types}
+            alone = self._list_apart(others, types)
+            if not alone and types == ir.OBJECT:
+                asked = Counter(r for members in others.values() for r in {*self._required(members)})
+                for name, count in asked.most_common(MAX_TAGS):
+                    if count > max(1, len(alone)):
+                        values = {
+                            b: self._value([self._subschemas[i] for i in members], name)
+                            for b, members in others.items()
+                            if name in self._required(members)
+                        }
+                        alone = max(alone, self._list_apart(values, ir.ANY_TYPE), key=len)
+            found = self._apart[key] = frozenset((*empty, *(alone if len(others) > 1 else others)))
+        return found
+
+    def _required(self, members: frozenset[int]) -> list[str]:
+        return [r for i in members for r in self._subschemas[i].required]
+
+    def _list_apart(self, sets: dict[int, frozenset[int]], types: int) -> list[int]:
+        """Those of the branches that list values of these types; none where two list the same."""
+        seen: set[object] = set()
+        out = []
+        for branch, members in sets.items():
+            mask = types
+            for i in members:
+                mask &= self.types(i)
+            listed = self._finite(members, mask)
+            if listed is not None:
+                if not seen.isdisjoint(listed):
+                    return []
+                seen |= listed
+                out.append(branch)
+        return out
 
     def _are_disjoint(self, a: int, b: int, types: int) -> bool:
         """Whether two branches plainly have no value of these types in common."""
@@ -794,6 +927,8 @@ class Expansion:
         first, second = self._finite(a, mask), self._finite(b, mask)
         if first is not None and second is not None:
             return first.isdisjoint(second)
+        if (first is not None or second is not None) and mask == ir.STRING:
+            return self._lists_none(a, b, mask) if first is not None else self._lists_none(b, a, mask)
         if mask != ir.OBJECT or depth == 0:
             return False
         ours, theirs = [self._subschemas[i] for i in a], [self._subschemas[i] for i in b]
@@ -804,6 +939,16 @@ class Expansion:
             values = self._value(ours, name), self._value(theirs, name)
             if values[0] and values[1] and self._disjoint_sets(values[0], values[1], ir.ANY_TYPE, depth - 1):
                 return True
+        return False
+
+    def _lists_none(self, listing: frozenset[int], others: frozenset[int], types: int) -> bool:
+        """Whether none of the few values that some subschemas list may be valid under others."""
+        for i in listing:
+            values = self._listed(i, types)
+            if values is not None:
+                return len(values) <= MAX_TESTED and not any(
+                    type_of(v) & types and all(self._may_hold(j, v) for j in others) for v in values
+                )
         return False
 
     def _finite(self, members: frozenset[int], types: int) -> frozenset[object] | None:

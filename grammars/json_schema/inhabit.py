@@ -36,7 +36,6 @@ from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.number_constraint import NumberConstraint
-from constrain.grammars.languages.text import FREE_TEXT
 
 INFINITE = math.inf
 MAX_NAMES = 500
@@ -247,9 +246,11 @@ class Inhabitation:
                 except ResourceLimitError as error:
                     place = error.pointer or forms.pointer(variable)
                     raise ResourceLimitError(place, error.keyword, error.reason, error.limit) from None
+                if any_value:
+                    if not texts.empty:
+                        return 0
+                    continue
                 best = min(best, 2 + text_distance(texts.language, None, texts.low, texts.high, self.spelling))
-                if any_value and best < INFINITE:
-                    return best
         return best
 
     def _container_cost(self, variable: Variable, cost: Cost, any_value: bool) -> float:
@@ -336,34 +337,31 @@ class Inhabitation:
         key = (id(members), key_class)
         if key not in self._new_names:
             first = shortest
-            declared = [data for n in members.names if len(data := n.encode()) == shortest]
-            if any(_class_of(members.languages, data) == key_class for data in declared):
-                first = self._new_name(members, key_class, shortest)
+            taken = {n.encode() for n in members.names}
+            language = next(c.language for c in members.classes if c.members == key_class)
+            if any(len(name) == shortest and language.matches(name) for name in taken):
+                first = self._new_name(language, taken, shortest)
             self._new_names[key] = members, first
         first = self._new_names[key][1]
         return [first + 2 * i for i in range(count)]
 
-    def _new_name(self, members: Members, key_class: frozenset[int], shortest: int) -> int:
+    def _new_name(self, language: TextLanguage, taken: set[bytes], shortest: int) -> int:
         """Bytes of a name of a class that is not declared, by a bounded search."""
-        taken = {n.encode() for n in members.names}
-        languages = (FREE_TEXT, *members.languages)
-        queue = deque([(tuple(language.start for language in languages), b"")])
+        queue = deque([(language.start, b"")])
         for _ in range(MAX_NAMES):
             if not queue:
                 break
             state, text = queue.popleft()
-            accepted = frozenset(
-                i for i, (g, q) in enumerate(zip(languages[1:], state[1:], strict=True)) if q and g.accepting(q)
-            )
-            if accepted == key_class and text not in taken and FREE_TEXT.boundary(state[0]):
+            if language.accepting(state) and text not in taken:
                 return sum(self.spelling[b] for b in text)
             seen = set()
+            leads = any(t.startswith(text) for t in taken)
+            row = language.row(state).tolist()
             for byte in range(0x23, 0x7F):
-                to = tuple(int(g.row(q)[byte]) if q else 0 for g, q in zip(languages, state, strict=True))
-                name = text + bytes((byte,))
-                if (to not in seen or name in taken or any(t.startswith(text) for t in taken)) and byte != 0x5C:
+                to = row[byte]
+                if to and byte != 0x5C and (to not in seen or leads):
                     seen.add(to)
-                    queue.append((to, name))
+                    queue.append((to, text + bytes((byte,))))
         return 12 * (shortest + 1 + len(taken))
 
     def _array_cost(self, a: ArrayAlternative, cost: Cost, any_value: bool) -> float:
@@ -404,10 +402,6 @@ class Inhabitation:
         raise UnsatisfiableSchemaError(
             self._forms.pointer(variable), "", "no value is valid here, and the value cannot be left out"
         )
-
-
-def _class_of(languages: tuple[TextLanguage, ...], name: bytes) -> frozenset[int]:
-    return frozenset(i for i, language in enumerate(languages) if language.matches(name))
 
 
 def number_bytes(constraint: NumberConstraint) -> float:

@@ -19,7 +19,8 @@ from constrain.grammars.regex.utf8 import CodePointLanguage
 MAX_LISTED = 256
 """Names of a finite class up to this number are treated like declared ones."""
 
-_SAMPLES = (b"", b"a", b"A1", b"-")
+SAMPLES = (b"", b"a", b"A1", b"-")
+"""Names at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class _Split:
     def __init__(self, languages: tuple[TextLanguage, ...]) -> None:
         self._languages = languages
         self._known: set[_Group] = set()
-        for name in _SAMPLES:
+        for name in SAMPLES:
             self._learn(name)
         for language in languages:
             if language.start:

@@ -7,6 +7,8 @@ evaluated: without the marks, `unevaluated…` would refuse them.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+
 from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.ir import Subschema, Unenforced
 
@@ -87,16 +89,28 @@ def _may_narrow(node: Subschema) -> bool:
     )
 
 
-def reaching(subschemas: list[Subschema], targets: set[int]) -> set[int]:
-    """The subschemas from which one of `targets` is reached, with the targets."""
-    above: list[list[int]] = [[] for _ in subschemas]
-    for number, node in at_hand(subschemas):
+def reaching(
+    subschemas: list[Subschema],
+    targets: Collection[int],
+    within: Iterable[int] | None = None,
+    more: Mapping[int, Collection[int]] | None = None,
+) -> set[int]:
+    """The subschemas from which one of `targets` is reached, with the targets.
+
+    Only those `within` are looked at, where that is given. `more` has what else is above a number, of whatever kind.
+    """
+    above: dict[int, list[int]] = {}
+    for number, node in at_hand(subschemas) if within is None else [(number, subschemas[number]) for number in within]:
         for part in (*node.in_place(), *node.of_members_and_items()):
-            above[part].append(number)
+            if part in above:
+                above[part].append(number)
+            else:
+                above[part] = [number]
     found = set(targets)
     stack = list(targets)
     while stack:
-        for number in above[stack.pop()]:
+        at = stack.pop()
+        for number in (*above.get(at, ()), *(more.get(at, ()) if more else ())):
             if number not in found:
                 found.add(number)
                 stack.append(number)

@@ -183,9 +183,12 @@ class NormalForm:
         (index,) = variable
         return self._subschemas[index] if index >= 0 and self._expansion.is_plain(index) else None
 
-    def exclude_each_other(self, group: list[int]) -> bool:
-        """Whether these subschemas plainly have no value in common, two by two."""
-        return self._expansion.exclude_each_other(group)
+    def overlapping(self, group: list[int]) -> list[tuple[int, int, int]] | None:
+        """The pairs of these subschemas that may have values in common, and of which types.
+
+        None where they are too many to be compared.
+        """
+        return self._expansion.overlapping(group)
 
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""

@@ -62,6 +62,7 @@ class Product(CodePointLanguage):
         self._tuples: dict[int, Tuple] = {DEAD: (DEAD,) * len(self._parts)}
         self._states: dict[Tuple, int] = {}
         self._onward: dict[Tuple, Steps] = {}
+        self._nearer: dict[Tuple, list[tuple[Tuple, int]]] = {}
         self._without_counts: dict[tuple[int, CodePoints], Product] = {}
         self._nearest = Nearest(
             self._edges, self._accepts, self._bound, "a text meets all its conditions", rank=self._rank
@@ -135,6 +136,12 @@ class Product(CodePointLanguage):
         return out
 
     def _edges(self, at: Tuple) -> Iterable[tuple[Tuple, int]]:
+        found = self._nearer.get(at)
+        if found is None:
+            found = self._nearer[at] = list(self._new_edges(at))
+        return found
+
+    def _new_edges(self, at: Tuple) -> Iterable[tuple[Tuple, int]]:
         if self._finite and not self.quick_lengths_of(at)[0].bits:
             return ()
         cheapest: dict[Tuple, int] = {}
@@ -185,7 +192,7 @@ class Product(CodePointLanguage):
                 part, state = unsettled[0]
                 if sum(last - first + 1 for first, last, _ in part.segments(state)) < _CODE_POINTS:
                     return True
-        return self._nearest.distance(at) is not None
+        return self._nearest.lives(at)
 
     def _state(self, at: Tuple) -> int:
         state = self._states.get(at)
@@ -279,7 +286,7 @@ class Product(CodePointLanguage):
     def _live_steps(self, at: Tuple) -> list[Tuple]:
         if self._alone(at) is not None or self._counted(at) is not None:
             return []
-        return [to for to in dict.fromkeys(to for _, _, to in self._steps_from(at)) if self._distance(to) is not None]
+        return [to for to in dict.fromkeys(to for _, _, to in self._steps_from(at)) if self._live(to)]
 
     def _ends(self, at: Tuple) -> LengthSet:
         if DEAD in at[: self._needed]:
@@ -305,7 +312,7 @@ class Product(CodePointLanguage):
     def lengths_from(self, at: Tuple) -> LengthSet:
         """As `lengths`, for the components' states, each between two characters."""
         with self._lock:
-            return length_sets.NO_LENGTHS if self._distance(at) is None else self._graph.lengths(at)
+            return self._graph.lengths(at) if self._live(at) else length_sets.NO_LENGTHS
 
     def _counted(self, at: Tuple) -> tuple[int, ClassRepeat] | None:
         """A component from which on so many characters of one class follow, unless any number of them does."""

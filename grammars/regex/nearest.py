@@ -1,8 +1,11 @@
 """Distance to acceptance in an automaton that is built while it is searched.
 
-Whether a state is live, and how far acceptance is, comes from one A* search per question. Every answer is kept: a way
-found settles all nodes along it, a search that ends without one settles all it met, so the searches of a lifetime
-together cost about as much as the nodes they meet.
+How far acceptance is comes from one A* search per question. Every answer is kept: a way found settles all nodes along
+it, a search that ends without one settles all it met, so the searches of a lifetime together cost about as much as the
+nodes they meet. Of the other nodes that a search has left behind it tells that they are no nearer than the way it
+found allows, which later searches start from (Koenig and Likhachev, "Adaptive A*", AAMAS 2005).
+
+Whether there is any way at all is mostly found sooner by going where acceptance seems nearest, whatever the way so far.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from ..errors import ResourceLimitError
 
 MAX_SEARCH = 10_000
 """Most nodes that a search looks at whose answer decides whether a language can be used at all."""
+GREEDY_SEARCH = 256
+"""Most nodes that are looked at for any way, before it is the nearest that is looked for."""
 MAX_LATER_SEARCH = 1_000_000
 """Most nodes that a search looks at in a language in use: it should rather be slow than fail."""
 
@@ -47,6 +52,8 @@ class Nearest(Generic[Node]):
         self._rank = rank
         self.limit: int | None = None
         self._known: dict[Node, int | None] = {}
+        self._alive: set[Node] = set()  # there is a way from these
+        self._bounds: dict[Node, int] = {}
 
     def settle(self, node: Node, distance: int | None) -> None:
         """Tell the distance of a node that is known without a search."""
@@ -55,6 +62,42 @@ class Nearest(Generic[Node]):
     def known(self, node: Node) -> int | None:
         """The distance of a node where it was found already and there is a way; None else."""
         return self._known.get(node)
+
+    def lives(self, start: Node) -> bool:
+        """Whether there is a way to acceptance. Raises as `distance`."""
+        known, alive = self._known, self._alive
+        if start in known:
+            return known[start] is not None
+        if start in alive:
+            return True
+        came_from: dict[Node, Node | None] = {start: None}
+        queue: list[tuple[int, int, int, Node]] = [(0, 0, 0, start)]
+        rank = self._rank
+        ticket = 0
+        while queue:
+            at = heapq.heappop(queue)[3]
+            if self._accepts(at) or at in alive or known.get(at) is not None:
+                node: Node | None = at
+                while node is not None:
+                    alive.add(node)
+                    node = came_from[node]
+                return True
+            if len(came_from) > GREEDY_SEARCH:
+                return self.distance(start) is not None
+            for target, _ in self._edges(at):
+                if target not in came_from and known.get(target, 0) is not None:
+                    came_from[target] = at
+                    ticket -= 1
+                    heapq.heappush(queue, (self._least(target), 0 if rank is None else rank(target), ticket, target))
+        for dead in came_from:
+            known[dead] = None
+        return False
+
+    def _least(self, node: Node) -> int:
+        found = self._bounds.get(node)
+        if found is None:
+            found = self._bounds[node] = self._bound(node)
+        return found
 
     def distance(self, start: Node) -> int | None:
         """Fewest bytes to acceptance; None when there is no way.
@@ -72,6 +115,7 @@ class Nearest(Generic[Node]):
         limit = MAX_SEARCH if self.limit is None else self.limit
         rank = self._rank
         done: set[Node] = set()
+        bounds = self._bounds
         ticket = 0
         while queue:
             _, _, _, so_far, at = heapq.heappop(queue)
@@ -80,6 +124,9 @@ class Nearest(Generic[Node]):
                 while node != start:
                     node = came_from[node]
                     known[node] = so_far - cost[node]
+                for left in done:
+                    if so_far - cost[left] > bounds.get(left, 0):
+                        bounds[left] = so_far - cost[left]
                 return so_far
             if at in done:
                 continue
@@ -98,7 +145,7 @@ class Nearest(Generic[Node]):
                         if rest is not None:
                             onward.append((None, reached + rest, reached + rest))
                     else:
-                        onward.append((target, reached, reached + self._bound(target)))
+                        onward.append((target, reached, reached + self._least(target)))
             for goal, reached, estimate in onward:
                 if reached < cost.get(goal, reached + 1):
                     cost[goal] = reached
