@@ -275,13 +275,8 @@ def read(request: Request, chosen: list[Setting]) -> Subject:
     ]
     if not request.tool_format:
         return Subject(call_schema(listed), system_prompt(listed))
-    for setting in chosen:
-        if (
-            setting.engine
-            or setting.whitespace == "spaced"
-            or (setting.property_order, setting.escapes) != ("any", "any")
-        ):
-            raise UsageError("with --tool-format only --whitespace compact and flexible can be chosen")
+    if any(setting.engine for setting in chosen):
+        raise UsageError("other engines know no --tool-format; compare them on --schema, or on --tools without it")
     if request.encodings == "canonical":
         raise UsageError("--encodings canonical is for texts of a schema, not for a --tool-format")
     return Subject(call_schema(listed), "", tuple({"type": "function", "function": tool} for tool in listed))
@@ -359,13 +354,16 @@ def grammar_of(subject: Subject, setting: Setting, tool_format: str) -> Any:
     """The grammar as a setting wants it."""
     import constrain
 
+    options: dict[str, Any] = {
+        "whitespace": setting.whitespace,
+        "property_order": setting.property_order,
+        "escapes": setting.escapes,
+    }
     if subject.tools:
-        whitespace: Any = setting.whitespace
         return constrain.tool_calls(
-            list(subject.tools), format=tool_format, tool_choice="required", parallel=False, whitespace=whitespace
+            list(subject.tools), format=tool_format, tool_choice="required", parallel=False, **options
         )
-    options: dict[str, Any] = {"property_order": setting.property_order, "escapes": setting.escapes}
-    return constrain.json_schema(subject.schema, whitespace=setting.whitespace, **options)  # type: ignore[arg-type]
+    return constrain.json_schema(subject.schema, **options)
 
 
 def _language(

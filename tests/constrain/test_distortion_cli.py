@@ -181,17 +181,27 @@ def test_tools(command: Any, tmp_path: Path) -> None:
 
 def test_tools_in_a_wire_format(command: Any, tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
-    tools.write_text(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": {"x": {"enum": [1]}}}}]))
+    names = ["x", "y"]
+    parameters = {"type": "object", "properties": {n: {"enum": [1]} for n in names}, "required": names}
+    tools.write_text(json.dumps([{"name": "f", "parameters": parameters}]))
     source = ("--tools", tools, "--tool-format", "plain_json")
     status, out, err = command("--json", "-", "--method", "trie", "--budget", 50, *COMPACT, source=source)
     assert (status, err) == (0, "")
     (example,) = json.loads(out)["measurements"][0]["examples"]
     call = json.loads("".join(t["text"] for t in example["tokens"]).removesuffix("<end>"))
     assert call["name"] == "f"
-    assert call["arguments"] in ({}, {"x": 1})
-    status, _, err = command("--property-order", "declared", source=source)
+    assert call["arguments"] == {"x": 1, "y": 1}
+    # In the order of the schema and without blanks the arguments have one text.
+    one = ("--property-order", "declared", "--escapes", "plain", *COMPACT)
+    status, out, err = command("--json", "-", "--method", "trie", "--budget", 200, *one, source=source)
+    assert (status, err) == (0, "")
+    (example,) = json.loads(out)["measurements"][0]["examples"]
+    assert '"arguments":{"x":1,"y":1}' in "".join(t["text"] for t in example["tokens"])
+    status, _, err = command("--whitespace", "spaced", source=("--tools", tools, "--tool-format", "glm_4_5"))
     assert status == 2
-    assert "--tool-format only" in err
+    assert "glm_4_5" in err
+    assert "spaced" in err
+    assert "know no --tool-format" in command("--compare-engines", "xgrammar", source=source)[2]
     assert "needs --tools" in command("--tool-format", "plain_json")[2]
 
 
