@@ -9,6 +9,7 @@ plain (patterns of names, bounds on numbers, declared order) still goes through 
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
 from constrain.engine.branches import UNBOUNDED, ArrayBranch, ObjectBranch, Shape
@@ -50,7 +51,9 @@ class PlainStarts:
     """The starts of plain subschemas in one automaton."""
 
     def __init__(self, shapes: Shapes, store: Store, forms: NormalForm) -> None:
-        self._shapes, self._store, self._forms = shapes, store, forms
+        # Shapes own this, and nothing may hold them but an automaton.
+        self._shapes: Shapes = weakref.proxy(shapes)
+        self._store, self._forms = store, forms
         self._inhabitation, self._scanners = shapes.inhabitation, shapes.scanners
         self._free_text = int(store.array[m.FREE_TEXT_STATE])
         self._free_texts: Variable | None = None

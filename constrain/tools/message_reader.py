@@ -287,10 +287,12 @@ class MessageReader:
         last = leading_text(format.last_parts)
         more = tuple(leading_text((*format.between_parts, *call)) for call in format.call_parts)
         if format.may_be_empty:
-            found, _ = yield from source.ahead((last,), blanks=True)
+            found, at = yield from source.ahead((last,), blanks=True)
             if found is not None:
                 yield from read_parts(source, format.last_parts)
                 return
+            if source.cuts(last, at):
+                source.unexpected((last,), at)
         while True:
             yield from self._call()
             found, at = yield from source.ahead((*more, last) if last else more, blanks=True)

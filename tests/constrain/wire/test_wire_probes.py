@@ -413,6 +413,7 @@ def test_what_all_tools_share_is_one_grammar_for_three_calls(name):
 def test_a_message_that_is_cut_anywhere_is_cut_not_malformed(name):
     call = ToolCall(None, CALL_A.name, CALL_A.arguments)
     wholes = [render_calls(name, [call], [BOOK, CLOCK])]
+    wholes += ["<tool_call>[ \n]</tool_call>"] if name == "phi_4_mini" else []  # no call at all
     for extra in ({"text": "Sure."}, {"reasoning": "Think."}, {"text": "Sure.", "reasoning": "Think."}):
         for calls in ((), (call,)):
             with contextlib.suppress(RenderError):
