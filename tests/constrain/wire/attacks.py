@@ -25,7 +25,7 @@ _CHECKER = ArgumentChecker(TOOLS)
 
 @dataclass
 class Outcome:
-    """What the messages of some attacks were."""
+    """What the messages of some attacks were: `distinct` by their tokens, `calls` in these."""
 
     runs: int = 0
     ended: int = 0
