@@ -1,14 +1,12 @@
-"""Alternatives by the hundred, told apart by bounds on one member: as exact as a few, and soon left behind.
+"""Alternatives by the hundred, told apart by bounds on one member: as exact as a few.
 
 Sets of alternatives are kept in words of bits here and there; these have more than any word has.
 """
 
 import json
 import random
-import time
 
 import jsonschema
-import numpy as np
 import pytest
 
 from constrain import Vocabulary, json_schema
@@ -54,21 +52,19 @@ def test_values_that_tell_many_alternatives_apart(kind, count):
     assert not wrong
 
 
-def test_names_that_rule_out_most_of_many_alternatives_are_soon_read():
-    def alternative(i):
-        members = {f"a{i}": {"type": "string"}, "n": {"type": "integer", "maximum": i}, "last": {"const": i}}
-        return {"type": "object", "properties": members, "additionalProperties": False, "required": ["last"]}
-
-    def seconds(count):
-        compiled = json_schema({"anyOf": [alternative(i) for i in range(count)]}).compile(VOCABULARY)
-        mask = np.zeros(compiled.bitmask_words, dtype=np.int32)
-        matcher = compiled.matcher()
-        start = time.thread_time()
-        for byte in json.dumps({"n": count - 2, f"a{count - 1}": "x", "last": count - 1}).encode():
-            matcher.fill_next_token_bitmask(mask)
-            assert matcher.accept_token(byte)
-        assert matcher.is_accepting
-        return time.thread_time() - start
-
-    seconds(20)
-    assert seconds(600) < 2.5  # 0.2 s on two shared cores; one alternative after the other takes more than 2 s
+def test_a_name_rules_out_all_but_one_of_many_alternatives():
+    count = 600
+    alternatives = [
+        {
+            "type": "object",
+            "properties": {f"a{i}": {"type": "string"}, "n": {"type": "integer", "maximum": i}, "last": {"const": i}},
+            "additionalProperties": False,
+            "required": ["last"],
+        }
+        for i in range(count)
+    ]
+    validator = jsonschema.Draft202012Validator({"anyOf": alternatives})
+    compiled = json_schema({"anyOf": alternatives}).compile(VOCABULARY)
+    for last, n in ((count - 1, count - 2), (count - 1, count), (count - 2, 1), (7, 1)):
+        value = {"n": n, f"a{count - 1}": "x", "last": last}
+        assert takes(compiled, value) is validator.is_valid(value)
