@@ -7,7 +7,6 @@ import itertools
 import json
 import pickle
 import random
-import time
 from typing import Any
 
 import pytest
@@ -272,10 +271,8 @@ def test_sixteen_thousand_tools() -> None:
         ]
     }
     voc = vocabulary("bytes")
-    start = time.thread_time()
     matcher = constrain.json_schema(schema).compile(voc).matcher()
     allowed(matcher, 257)
-    assert time.thread_time() - start < 1
     assert matcher.accept_bytes(b'{"name": "tool_12')
     assert matcher.min_tokens_to_end < 200
     assert {chr(b) for b in allowed(matcher, 257).nonzero()[0]} == {*'0123456789"', "\\"}

@@ -2,7 +2,6 @@
 
 import resource
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -35,15 +34,10 @@ def test_sixteen_thousand_tools(name):
     tools = [tool(i) for i in range(16_000)]
     unit = 1 << (20 if sys.platform == "darwin" else 10)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    start = time.thread_time()
     grammar = tool_calls(tools, format=name, tool_choice="required")
-    made = time.thread_time()
     compiled = grammar.compile(vocabulary)
     mask = np.zeros(compiled.bitmask_words, dtype=np.int32)
     compiled.matcher().fill_next_token_bitmask(mask)
-    first = time.thread_time()
-    assert made - start < 2.0  # 0.25 s on two shared cores; a full check of every schema takes 16 s
-    assert first - made < 0.6  # 0.06 s
     for number in (0, 15_999, 8_000, *range(100, 700, 20)):
         called = ToolCall(None, tools[number].name, {"kind": f"c{number}"})
         text = render_calls(name, [called], [tools[number]])
@@ -135,13 +129,10 @@ def test_arguments_before_the_name_of_hundreds_of_tools():
         arguments = {name: sample[s["type"]] for name, s in declared.items() if name != "kind"}
         arguments["kind"] = f"c{number}"
         text = render_calls("hermes", [ToolCall(None, tools[number].name, arguments)], tools)
-        matcher, steps = compiled.matcher(), []
+        matcher = compiled.matcher()
         for token in cut(compiled, text):
-            start = time.thread_time()
             matcher.fill_next_token_bitmask(mask)
             assert matcher.accept_token(token)
-            steps.append(time.thread_time() - start)
         assert matcher.is_accepting
-        assert np.median(steps) < 0.005  # 0.02 ms on two shared cores
         other = render_calls("hermes", [ToolCall(None, tools[number - 1].name, arguments)], tools)
         assert accepts(compiled, other) is not True
