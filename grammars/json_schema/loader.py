@@ -139,7 +139,9 @@ class Loader:
         ):
             told = find_tag(schemas)
         if told is None:
-            return [self.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
+            return self._distinct(
+                [self.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
+            )
         tag, values = told
         mode = self._mode_in_place()
         # Where objects are closed from outside, it matters which members the parts have.
@@ -170,6 +172,21 @@ class Loader:
             names.update(dict.fromkeys(shape))
         self.node.choice = Choice(tag, branches, tuple(sorted(names)), is_open)
         return group
+
+    def _distinct(self, group: list[int]) -> list[int]:
+        """The group with each number in it once: what stands in it again, as one Python object may, is referred to.
+
+        Of a `oneOf` a branch that stands twice never holds alone, so which branch is meant must be told.
+        """
+        if len({*group}) == len(group):
+            return group
+        out: dict[int, None] = {}
+        for number in group:
+            if number in out:
+                self.subschemas.append(Subschema(self.subschemas[number].pointer, all_of=[number]))
+                number = len(self.subschemas) - 1
+            out[number] = None
+        return [*out]
 
     def test(self, schema: object, path: str, *, in_place: bool) -> int:
         """The number of the subschema at `path` below this one, of which it matters too that it does not hold.
