@@ -29,6 +29,7 @@ from .intern import (
     memo_key,
 )
 from .jit import njit
+from .loops import UNLIMITED
 from .marks import (
     ENTER,
     KEY_IN,
@@ -47,14 +48,17 @@ from .marks import (
 )
 from .memory import (
     ALT,
+    ENDED,
     FRAMES,
     FST,
     KEY_LOOPS,
+    LOOP_SIZES,
     NAMES,
     OUT,
     ROWS,
     STATE,
     T_CLASSES,
+    T_HEIGHT,
     T_NODE,
     T_OWN,
     T_TID,
@@ -88,6 +92,7 @@ from .step import (
     OBJECT_KIND,
     OK,
     Q_FLAGS,
+    Q_KEY,
     Q_OUTCOME,
     S_ALT,
     S_ALTS,
@@ -109,13 +114,14 @@ from .step import (
     narrow,
     successor,
 )
-from .text_walk import NO_ROW
+from .text_walk import NO_ROW, limited_row
 
 _FEW = 48
 _MANY = 400
 _UNCLASSED = 1 << NO_CLASS
 _BY_TOKEN = 2  # a subtree whose tokens have to be tried one by one
-KEY_LOOP_WIDTH = 3  # of KEY_LOOPS: the classes of the loop, those that cannot follow, the row of the loop or NO_ROW
+KEY_LOOP_WIDTH = 4
+# of KEY_LOOPS: the classes of the loop, those that cannot follow, the row of the loop or NO_ROW, how far this holds
 _20 = (1 << 20) - 1
 _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
@@ -203,16 +209,16 @@ def _is_empty(names: int) -> bool:
 @njit
 def content_walk(
     C: Any, start: int, stop: int, base: int, stack: int, skip: int, names: int, state: int, q: int, n: int,
-    loop: int, dead: int, special: bool,
+    loop: int, dead: int, far: int, special: bool,
 ) -> int:  # fmt: skip
     """Mark the tokens at the nodes `start` .. `stop` - 1, whose parent has the names and the scanner's state given.
 
-    `q` and `n` are the registers of the key where it stands `skip` bytes into the tokens. `loop` and `dead` are as for
-    strings. Special tokens only where `special` is set. OK or FULL.
+    `q` and `n` are the registers of the key where it stands `skip` bytes into the tokens. `loop`, `dead` and `far` are as
+    for strings. Special tokens only where `special` is set. OK or FULL.
     """
     walk, rows = view(C, WALK), view32(C, ROWS)
     nodes, tokens, own = view32(C, T_NODE), view32(C, T_TID), view8(C, T_OWN)
-    classes = view(C, T_CLASSES)
+    classes, height = view(C, T_CLASSES), view32(C, T_HEIGHT)
     frames = view(C, FRAMES)
     settled = loop | dead | _UNCLASSED
     used = frames[stack * FRAME_WIDTH + F_FREE]
@@ -257,7 +263,8 @@ def content_walk(
             i = node_end(nodes, i)
             continue
         within = state > 0 and walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
-        if within and _is_empty(names) and classes[i] & ~settled == 0:
+        settles = classes[i] & ~settled == 0 and node_depth(nodes, i) + height[i] <= far
+        if within and settles and _is_empty(names):
             i = node_end(nodes, i)
             continue
         for t in range(node_first(nodes, i), node_stop(nodes, i)):
@@ -271,7 +278,9 @@ def content_walk(
                     return FULL
                 i = node_end(nodes, i)
                 continue
-            if classes[i] & ~view(C, KEY_LOOPS)[record * KEY_LOOP_WIDTH] == 0:
+            loops = view(C, KEY_LOOPS)
+            known = record * KEY_LOOP_WIDTH
+            if classes[i] & ~loops[known] == 0 and height[i] <= loops[known + 3]:
                 set_below(C, i, base)
                 i = node_end(nodes, i)
                 continue
@@ -295,13 +304,19 @@ def _content_step(C: Any, stack: int, first_name: int, names: int, state: int, b
             return MISS
     C[OUT] = names
     if state > 0:
-        code = free_name_opens(C, stack, state, 0, False)
-        if code == MISS:
-            return MISS
-        if code == 1:
+        states = view(C, STATE)
+        known = states[state * STATE_WIDTH + Q_KEY]
+        if known >> 2 != stack + 1:  # else it was asked before for the same object
+            code = free_name_opens(C, stack, state, 0, False)
+            if code == MISS:
+                return MISS
+            known = (stack + 1) << 2
+            if code == 1:
+                known |= 1 if _goes_on(C, stack, state) else 2
+            states[state * STATE_WIDTH + Q_KEY] = known
+        if known & 3 != 0:
             C[OUT + 1] = state
-            few = (used != 0 or not _is_empty(names)) and not _goes_on(C, stack, state)
-            return _BY_TOKEN if few else OK
+            return _BY_TOKEN if known & 3 == 2 and (used != 0 or not _is_empty(names)) else OK
     C[OUT + 1] = 0
     return OK if _some_name_opens(C, stack, names) else DEAD
 
@@ -378,6 +393,22 @@ def after_free_name(C: Any, stack: int, outcome: int) -> int:
 
 
 @njit
+def _after_any(C: Any, stack: int, outcome: int) -> int:
+    """`after_free_name`, where the last answer is at hand: most names that can end in one walk end alike."""
+    if C[ENDED] != stack + 1 or C[ENDED + 1] != outcome:
+        code = after_free_name(C, stack, outcome)
+        if code != OK:
+            return code
+        C[ENDED], C[ENDED + 1] = stack + 1, outcome
+        for k in range(5):
+            C[ENDED + 2 + k] = C[OUT + k]
+        return OK
+    for k in range(5):
+        C[OUT + k] = C[ENDED + 2 + k]
+    return OK
+
+
+@njit
 def _rest_walk(C: Any, node: int, base: int) -> int:
     """Mark the special tokens below a node that ends a key, its state on the walk's stack.
 
@@ -433,7 +464,7 @@ def _end_name(
         token = tokens[node_first(nodes, i)]
         if used != 0 and _is_used(C, used, n & _24, token, skip, node_depth(nodes, i) - 1):
             return DEAD
-        code = after_free_name(C, stack, outcome)
+        code = _after_any(C, stack, outcome)
     if code != OK:
         return code
     push(C, walk, node_depth(nodes, i) * 5)
@@ -528,8 +559,8 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
     stop = node_end(view32(C, T_NODE), node)
     state = (n >> 24) & _30 if n >> 60 else 0
     if node != 0 or (state > 0 and view(C, STATE)[state * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0):
-        return content_walk(C, node + 1, stop, base, stack, skip, q, state, q, n, 0, 0, True)
-    loop, dead = 0, 0
+        return content_walk(C, node + 1, stop, base, stack, skip, q, state, q, n, 0, 0, UNLIMITED, True)
+    loop, dead, far = 0, 0, UNLIMITED
     if state > 0:
         plenty = _plenty(C, stack)
         record = NO_ROW
@@ -540,10 +571,15 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
         if record >= 0:
             loops = view(C, KEY_LOOPS)
             row = loops[record * KEY_LOOP_WIDTH + 2]
+            if row >= 0 and loops[record * KEY_LOOP_WIDTH + 3] < view(C, LOOP_SIZES)[row]:
+                far = loops[record * KEY_LOOP_WIDTH + 3]
+                row = limited_row(C, row, far)
+                if row == MISS:
+                    return postpone(C, ENTER, node, stack, KEY, q, 0, n)
             if row >= 0:
                 add_row(C, row, base)
                 loop, dead = loops[record * KEY_LOOP_WIDTH], loops[record * KEY_LOOP_WIDTH + 1]
-    if content_walk(C, 1, stop, base, stack, 0, q, state, q, n, loop, dead, False) == FULL:
+    if content_walk(C, 1, stop, base, stack, 0, q, state, q, n, loop, dead, far, False) == FULL:
         return FULL
     return special_walk(C, 1, node_end(view32(C, X_NODE), 0), base, stack, 0, q, state, q, n)
 
@@ -555,5 +591,5 @@ def resume_key(
     """Walk a node of one of the tries that was postponed inside a key; OK (some may be postponed again) or FULL."""
     if kind == KEY_IN:
         stop = node_end(view32(C, T_NODE), node)
-        return content_walk(C, node, stop, base, stack, skip, names, state, q, n, 0, 0, True)
+        return content_walk(C, node, stop, base, stack, skip, names, state, q, n, 0, 0, UNLIMITED, True)
     return special_walk(C, node, node_end(view32(C, X_NODE), node), base, stack, skip, names, state, q, n)

@@ -5,10 +5,10 @@ They are found by closure: all states that the characters under consideration le
 some of them does not wholly admit is given up. Beside the loop stand the classes of which no character can follow any
 of those states, so a part of the trie that holds nothing but classes of the two kinds is settled, too.
 
-Four fields of a state hold the result: Q_LOOP and Q_DEAD, bits by class; Q_LIMIT, how many code points the text may
-have had in all when such characters are the last (with the flag EXACT: that many, and no more); Q_LOOP_ROW, the row of
-the tokens that the loop admits, which Python supplies. For free names, which depend on what their object admits, the
-result is a record of KEY_LOOPS.
+Five fields of a state hold the result: Q_LOOP and Q_DEAD, bits by class; Q_FAR, up to how many code points from the
+state on this holds; Q_LIMIT, how many code points the text may have had in all when such characters are the last (with
+the flag EXACT: that many, and no more); Q_LOOP_ROW, the row of the tokens that the loop admits, which Python supplies.
+For free names, which depend on what their object admits, the result is a record of KEY_LOOPS.
 """
 
 from __future__ import annotations
@@ -27,11 +27,21 @@ from .memory import (
     FST,
     LENSET,
     LOOP_ALIVE,
+    LOOP_ALLOWED,
+    LOOP_CLASS,
     LOOP_DEAD,
+    LOOP_DEPTH,
+    LOOP_DONE,
+    LOOP_EDGE,
+    LOOP_FAR,
+    LOOP_NEVER,
     LOOP_OWN,
+    LOOP_SET,
+    LOOP_STATE,
     MAX_REACHED,
     N_REACHED,
     REACHED,
+    REACHED_BY,
     STATE,
     context,
     view,
@@ -51,6 +61,7 @@ from .step import (
     Q_DEAD,
     Q_ENTRIES,
     Q_ENTRY,
+    Q_FAR,
     Q_FLAGS,
     Q_LIMIT,
     Q_LOOP,
@@ -66,6 +77,10 @@ from .step import (
 UNLIMITED = 1 << 60
 _WIDE = 8  # with fewer ASCII characters to follow, a walk is narrow anyway
 EVERY_CLASS = (1 << NO_CLASS) - 1
+# How much of a vocabulary a class is in, roughly: digits, letters (a-f, g-z, A-F, G-Z), ASCII, other characters.
+_WEIGHTS = np.array([2, 8, 8, 4, 4] + [1] * 26 + [2] * (NO_CLASS - 31), dtype=np.int64)
+SHORT = 4  # tokens up to so many code points are too few to be worth a loop of their own
+FAR = 16  # few tokens have more
 # The classes by first byte, then those by second byte: where their bytes begin, the bytes, and the first bytes before.
 _STARTS = np.cumsum([0, *(len(g) for g in FIRST_BYTES), *(len(g) for _, g in SECOND_BYTES)]).astype(np.int64)
 _BYTES = np.frombuffer(b"".join([*FIRST_BYTES, *(g for _, g in SECOND_BYTES)]), dtype=np.uint8).astype(np.int64)
@@ -98,9 +113,10 @@ def _meet(C: Any, to: int, fst: int) -> int:
     count = C[N_REACHED]
     for i in range(count):
         if C[REACHED + i] == to:
+            C[REACHED_BY + i] |= 1 << C[LOOP_CLASS]
             return _SOME_ALIVE
     if count < 2 * MAX_REACHED:
-        C[REACHED + count] = to
+        C[REACHED + count], C[REACHED_BY + count] = to, 1 << C[LOOP_CLASS]
     C[N_REACHED] = min(count + 1, 2 * MAX_REACHED)
     return _SOME_ALIVE
 
@@ -172,6 +188,7 @@ def _visit(C: Any, q: int, allowed: int, fst: int) -> int:
     alive, dead, own = 0, 0, 0
     for c in range(NO_CLASS):
         before = C[N_REACHED]
+        C[LOOP_CLASS] = c
         found = 0
         state, text = q, free
         if _LEADS[c] != 0:
@@ -209,33 +226,78 @@ def _visit(C: Any, q: int, allowed: int, fst: int) -> int:
 
 
 @njit
+def _weight(classes: int) -> int:
+    found = 0
+    for c in range(NO_CLASS):
+        if classes >> c & 1:
+            found += _WEIGHTS[c]
+    return found
+
+
+@njit
+def _begin(C: Any, q: int, fst: int, allowed: int) -> None:
+    """Begin to look for a loop among the classes `allowed`."""
+    C[LOOP_STATE], C[LOOP_SET], C[LOOP_ALLOWED], C[LOOP_NEVER] = q, fst, allowed, EVERY_CLASS
+    C[LOOP_DONE], C[LOOP_DEPTH], C[LOOP_EDGE] = 0, 0, 1
+    C[REACHED], C[N_REACHED] = q, 1
+
+
+@njit
 def _close(C: Any, q: int, fst: int) -> int:
     """The loop of a state, and what can never follow: LOOP_ALIVE, LOOP_DEAD; the states met are in REACHED.
 
-    OK or MISS. Where too many states are met, the loop is what keeps the state itself.
+    States are looked at in the order of their distance in characters, and LOOP_FAR says up to how many characters the
+    result holds: where too many states are met, or where most of the loop comes to its end, the first few steps are
+    good for most tokens. OK or MISS; what was looked at before a miss is not looked at again when the same is asked next.
     """
-    allowed = EVERY_CLASS
-    while True:
-        C[REACHED] = q
-        C[N_REACHED] = 1
-        before, dead = allowed, EVERY_CLASS
-        i = 0
-        while i < C[N_REACHED] <= MAX_REACHED and allowed == before:
-            if _visit(C, C[REACHED + i], allowed, fst) != OK:
-                return MISS
-            allowed &= C[LOOP_ALIVE]
-            dead &= C[LOOP_DEAD]
-            i += 1
-        if C[N_REACHED] > MAX_REACHED and allowed == before:
-            C[N_REACHED] = 1
-            if _visit(C, q, 0, fst) != OK:
-                return MISS
-            C[LOOP_ALIVE] = C[LOOP_OWN]
-            return OK
-        if allowed == before:
-            C[LOOP_ALIVE] = allowed
-            C[LOOP_DEAD] = dead
-            return OK
+    if C[LOOP_STATE] != q or C[LOOP_SET] != fst:
+        _begin(C, q, fst, EVERY_CLASS)
+    while C[LOOP_DONE] < C[N_REACHED]:
+        i = C[LOOP_DONE]
+        if i == C[LOOP_EDGE]:
+            C[LOOP_DEPTH] += 1
+            C[LOOP_EDGE] = C[N_REACHED]
+        depth, allowed, reached = C[LOOP_DEPTH], C[LOOP_ALLOWED], C[N_REACHED]
+        far = -1
+        if i >= MAX_REACHED or depth >= FAR:
+            far = depth
+        elif _visit(C, C[REACHED + i], allowed, fst) != OK:
+            C[N_REACHED] = reached
+            return MISS
+        else:
+            lost = allowed & ~C[LOOP_ALIVE]
+            if lost != 0:
+                leading = allowed & C[REACHED_BY + i]
+                if i > 0 and _weight(leading) < _weight(lost):  # as that of % before two hex digits
+                    lost = leading
+                if depth < SHORT or 2 * _weight(lost) < _weight(allowed):
+                    _begin(C, q, fst, allowed & ~lost)
+                    continue
+                far = depth
+        if far >= 0:
+            C[N_REACHED] = C[LOOP_EDGE]
+            if C[LOOP_EDGE] >= 2 * MAX_REACHED:  # some of these were not noted
+                far -= 1
+            C[LOOP_STATE] = -1
+            if far >= SHORT:
+                C[LOOP_ALIVE], C[LOOP_DEAD], C[LOOP_FAR] = allowed, C[LOOP_NEVER], far
+                return OK
+            return _keep(C, q, fst)
+        C[LOOP_NEVER] &= C[LOOP_DEAD]
+        C[LOOP_DONE] = i + 1
+    C[LOOP_STATE] = -1
+    C[LOOP_ALIVE], C[LOOP_DEAD], C[LOOP_FAR] = C[LOOP_ALLOWED], C[LOOP_NEVER], UNLIMITED
+    return OK
+
+
+@njit
+def _keep(C: Any, q: int, fst: int) -> int:
+    """As the loop, the classes that keep the state itself."""
+    C[REACHED], C[N_REACHED] = q, 1
+    if _visit(C, q, 0, fst) != OK:
+        return MISS
+    C[LOOP_ALIVE], C[LOOP_FAR] = C[LOOP_OWN], UNLIMITED
+    return OK
 
 
 @njit
@@ -261,8 +323,8 @@ def _limit(C: Any, q: int) -> int:
         lengths, most = entries[entry + E_LENGTHS], entries[entry + E_MAX]
         if lengths < 0:
             best = max(best, most)
-        elif most - entries[entry + E_MIN] >= table[lengths + 1] and _periodic(C, lengths):
-            best = max(best, most - table[lengths] - table[lengths + 1])
+        elif most - entries[entry + E_MIN] >= table[lengths + 1] - 1 and _periodic(C, lengths):
+            best = max(best, most - table[lengths] - table[lengths + 1] + 1)
         entry += ENTRY_WIDTH
     return best
 
@@ -276,7 +338,7 @@ def find_loop(address: int, q: int) -> int:
     flags = states[at + Q_FLAGS]
     if states[at + Q_PAD] >= 0:  # whatever comes, so many further characters complete it
         states[at + Q_LOOP] = EVERY_CLASS
-        states[at + Q_LIMIT] = UNLIMITED
+        states[at + Q_LIMIT] = states[at + Q_FAR] = UNLIMITED
         if flags & COUNTED:
             entry = states[at + Q_ENTRY]
             most = -1
@@ -306,6 +368,7 @@ def find_loop(address: int, q: int) -> int:
         limit = min(limit, other)
     states[at + Q_LOOP] = C[LOOP_ALIVE]
     states[at + Q_DEAD] = C[LOOP_DEAD]
+    states[at + Q_FAR] = C[LOOP_FAR]
     states[at + Q_LIMIT] = limit
     if exact:
         states[at + Q_FLAGS] |= EXACT
@@ -314,5 +377,5 @@ def find_loop(address: int, q: int) -> int:
 
 @njit
 def find_key_loop(address: int, fst: int, q: int) -> int:
-    """The loop of a state of a free name's scanner, in LOOP_ALIVE and LOOP_DEAD; OK or MISS."""
+    """The loop of a state of a free name's scanner, in LOOP_ALIVE, LOOP_DEAD and LOOP_FAR; OK or MISS."""
     return _close(context(address), q, fst)

@@ -66,11 +66,17 @@ MISSES = N_MISSES + 1  # pending misses of a walk: triples (kind, a, b)
 MAX_MISSES = 64
 N_POSTPONED = MISSES + 3 * MAX_MISSES  # entries of POSTPONED
 RESUME = N_POSTPONED + 1  # 1 + the position whose row the postponed walks belong to, or 0
-MAX_REACHED = 12  # states looked at to find a loop
+MAX_REACHED = 32  # states looked at to find a loop
 # Not 0 while the lock is held, and where positions may be more than the automaton's own; see `sequence.py`.
 LOCKED, LAYERED = RESUME + 1, RESUME + 2
-LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, N_REACHED, REACHED = range(RESUME + 3, RESUME + 8)
-WIRE = REACHED + 2 * MAX_REACHED  # see `wire.py`
+LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, LOOP_FAR = range(RESUME + 3, RESUME + 7)
+# The search for a loop: its state and set of alternatives, classes, states looked at, their distance and where those
+# of this distance end.
+LOOP_STATE, LOOP_SET, LOOP_ALLOWED, LOOP_NEVER, LOOP_DONE, LOOP_DEPTH, LOOP_EDGE = range(RESUME + 7, RESUME + 14)
+LOOP_CLASS, N_REACHED, REACHED = range(RESUME + 14, RESUME + 17)
+REACHED_BY = REACHED + 2 * MAX_REACHED  # by state reached: the classes that lead to it
+ENDED = REACHED_BY + 2 * MAX_REACHED  # 1 + the object, the outcome and the five numbers of a state: see `key_walk.py`
+WIRE = ENDED + 7  # see `wire.py`
 ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written as JSON; -1 for none
 # Whether only what has to be escaped is, and in one way: bit 0. Bits 1 to 4 for the first bytes 0xF1 to 0xF4 that no
 # token has alone: the characters behind them have to be escaped too.

@@ -14,6 +14,7 @@ from .call import step
 from .classes import CONTINUES, NO_CLASS
 from .intern import M_LIMITED, M_LOOP, M_ROW
 from .jit import njit
+from .loops import SHORT, UNLIMITED
 from .marks import (
     ENTER,
     STEP_IN,
@@ -58,6 +59,7 @@ from .step import (
     MISS,
     OK,
     Q_DEAD,
+    Q_FAR,
     Q_FLAGS,
     Q_LIMIT,
     Q_LOOP,
@@ -78,12 +80,15 @@ NO_ROW = -2  # in place of the number of a row
 
 
 @njit
-def _content_walk(C: Any, start: int, stop: int, base: int, stack: int, loop: int, dead: int, special: bool) -> int:
+def _content_walk(
+    C: Any, start: int, stop: int, base: int, stack: int, loop: int, dead: int, far: int, special: bool
+) -> int:
     """Mark the tokens at the nodes `start` .. `stop` - 1 that a string can take, the state of their parent being on the
     walk's stack.
 
-    `loop` holds the classes whose tokens are marked already, `dead` those that cannot follow while only characters of
-    the loop are read. Special tokens only where `special` is set. OK or FULL.
+    `loop` holds the classes whose tokens are marked already, as far as they are no deeper than `far`, and `dead` those
+    that cannot follow while only characters of the loop are read. Special tokens only where `special` is set. OK or
+    FULL.
     """
     walk, rows, states, dfa = view(C, WALK), view32(C, ROWS), view(C, STATE), view32(C, DFA)
     nodes, tokens, own = view32(C, T_NODE), view32(C, T_TID), view8(C, T_OWN)
@@ -127,7 +132,7 @@ def _content_walk(C: Any, start: int, stop: int, base: int, stack: int, loop: in
         else:
             count = 0
         within = walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
-        if within and classes[i] & ~settled == 0:
+        if within and classes[i] & ~settled == 0 and node_depth(nodes, i) + height[i] <= far:
             i = node_end(nodes, i)
             continue
         for t in range(node_first(nodes, i), node_stop(nodes, i)):
@@ -144,7 +149,8 @@ def _content_walk(C: Any, start: int, stop: int, base: int, stack: int, loop: in
             if (
                 own_loop >= 0
                 and classes[i] & ~own_loop == 0
-                and (flags & COUNTED == 0 or count + height[i] <= states[record + Q_LIMIT])
+                and count + height[i] <= states[record + Q_LIMIT]
+                and height[i] <= states[record + Q_FAR]
             ):
                 set_below(C, i, base)
                 i = node_end(nodes, i)
@@ -157,23 +163,23 @@ def _content_walk(C: Any, start: int, stop: int, base: int, stack: int, loop: in
 
 @njit
 def _content_below(
-    C: Any, node: int, base: int, stack: int, q: int, n: int, loop: int, dead: int, special: bool
+    C: Any, node: int, base: int, stack: int, q: int, n: int, loop: int, dead: int, far: int, special: bool
 ) -> int:
     """As `_content_walk`, of what is below a node where the string is at state `q` with `n` code points."""
     walk, nodes = view(C, WALK), view32(C, T_NODE)
     at = node_depth(nodes, node) * 5
     walk[at], walk[at + 2], walk[at + 4] = 1 if loop != 0 else 0, q, n
     if node != 0:
-        return _content_walk(C, node + 1, node_end(nodes, node), base, stack, loop, dead, special)
-    root, dfa = view(C, T_ROOT), view32(C, DFA)
+        return _content_walk(C, node + 1, node_end(nodes, node), base, stack, loop, dead, far, special)
+    root, dfa, height = view(C, T_ROOT), view32(C, DFA), view32(C, T_HEIGHT)
     settled = loop | dead | _UNCLASSED
     for byte in range(256):
         i = root[byte * ROOT_WIDTH]
         if i == 0 or dfa[q * 256 + byte] == 0:
             continue
-        if root[byte * ROOT_WIDTH + 1] & ~settled == 0 and loop != 0:
+        if root[byte * ROOT_WIDTH + 1] & ~settled == 0 and loop != 0 and 1 + height[i] <= far:
             continue
-        if _content_walk(C, i, node_end(nodes, i), base, stack, loop, dead, special) == FULL:
+        if _content_walk(C, i, node_end(nodes, i), base, stack, loop, dead, far, special) == FULL:
             return FULL
     return OK
 
@@ -228,13 +234,11 @@ def _special_walk(C: Any, base: int, stack: int, q: int, n: int) -> int:
 
 
 @njit
-def _loop_row(C: Any, row: int, left: int, exact: bool) -> int:
-    """The row of the tokens of a loop that `left` code points have room for: its number, MISS, or NO_ROW."""
-    if row < 0 or left >= view(C, LOOP_SIZES)[row]:
+def limited_row(C: Any, row: int, limit: int) -> int:
+    """The row of the tokens of a loop's row that have at most so many code points: its number, MISS, or NO_ROW."""
+    if row < 0 or limit >= view(C, LOOP_SIZES)[row]:
         return row
-    if not exact:
-        return NO_ROW
-    found = lookup(C, M_LIMITED, row, max(left, 0))
+    found = lookup(C, M_LIMITED, row, max(limit, 0))
     return MISS if found < 0 else found - 1 if found > 0 else NO_ROW
 
 
@@ -244,14 +248,21 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
     states = view(C, STATE)
     at = q * STATE_WIDTH
     if node != 0 or states[at + Q_FLAGS] & BOUNDARY == 0:
-        return _content_below(C, node, base, stack, q, n, 0, 0, True)
+        return _content_below(C, node, base, stack, q, n, 0, 0, UNLIMITED, True)
     loop = states[at + Q_LOOP]
     if loop < 0 or (loop > 0 and states[at + Q_LOOP_ROW] == -1):
         miss(C, M_LOOP, q, 1)
         return postpone(C, ENTER, node, stack, STRING, q, 0, n)
-    row = NO_ROW
+    row, far = NO_ROW, UNLIMITED
     if loop > 0:
-        row = _loop_row(C, states[at + Q_LOOP_ROW], states[at + Q_LIMIT] - n, states[at + Q_FLAGS] & EXACT != 0)
+        row = states[at + Q_LOOP_ROW]
+        left, reach = states[at + Q_LIMIT] - n, states[at + Q_FAR]
+        room = min(left, reach)
+        exact = states[at + Q_FLAGS] & EXACT != 0 and left <= reach
+        if row >= 0 and room < view(C, LOOP_SIZES)[row]:
+            if not exact:
+                far = room
+            row = limited_row(C, row, room) if exact or room >= SHORT else NO_ROW
         if row == MISS:
             return postpone(C, ENTER, node, stack, STRING, q, 0, n)
     dead = 0
@@ -260,6 +271,6 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
         dead = states[at + Q_DEAD]
     else:
         loop = 0
-    if _content_below(C, node, base, stack, q, n, loop, dead, False) == FULL:
+    if _content_below(C, node, base, stack, q, n, loop, dead, far, False) == FULL:
         return FULL
     return _special_walk(C, base, stack, q, n)

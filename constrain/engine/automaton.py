@@ -34,7 +34,7 @@ from constrain.kernels.batch import TRACKED
 from constrain.kernels.entries import entries
 from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
-from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
+from constrain.kernels.loops import EVERY_CLASS, UNLIMITED, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import (
@@ -284,13 +284,13 @@ class Automaton:
         shape, live = self.shapes.sets[number]
         branches = [b for i in live if isinstance(b := shape.branches[i], ObjectBranch)]
         if self.shapes.scanners.takes_any(state, {members for b in branches for members in b.free}):
-            loop, dead = EVERY_CLASS, 0
+            loop, dead, far = EVERY_CLASS, 0, UNLIMITED
         else:
             while find_key_loop(self.address, number, state) == MISS:
                 self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
-            loop, dead = int(self.C[m.LOOP_ALIVE]), int(self.C[m.LOOP_DEAD])
+            loop, dead, far = self.C[[m.LOOP_ALIVE, m.LOOP_DEAD, m.LOOP_FAR]].tolist()
         row = self.terminals.loop_row(self.store, loop) if loop else NO_ROW
-        return self.store.append(m.KEY_LOOPS, (loop, dead, row)) // KEY_LOOP_WIDTH
+        return self.store.append(m.KEY_LOOPS, (loop, dead, row, far)) // KEY_LOOP_WIDTH
 
     def name(self, number: int) -> bytes:
         """The bytes of an interned name."""

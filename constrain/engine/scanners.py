@@ -157,7 +157,9 @@ class Scanners:
         after: int = 0,
         pad: int = -1,
     ) -> int:
-        at = self._store.append(m.STATE, (flags, outcome, entry, entries, shortest, free, after, -1, 0, 0, -1, pad))
+        at = self._store.append(
+            m.STATE, (flags, outcome, entry, entries, shortest, free, after, -1, 0, 0, -1, pad, 0, 0)
+        )
         number = at // STATE_WIDTH
         self._store.reserve(m.DFA, (number + 1) * 256, -1)
         return number
