@@ -213,8 +213,8 @@ def content_walk(
 ) -> int:  # fmt: skip
     """Mark the tokens at the nodes `start` .. `stop` - 1, whose parent has the names and the scanner's state given.
 
-    `q` and `n` are the registers of the key where it stands `skip` bytes into the tokens. `loop`, `dead` and `far` are as
-    for strings. Special tokens only where `special` is set. OK or FULL.
+    `q` and `n` are the registers of the key where it stands `skip` bytes into the tokens. `loop`, `dead` and `far` are
+    as for strings. Special tokens only where `special` is set. OK or FULL.
     """
     walk, rows = view(C, WALK), view32(C, ROWS)
     nodes, tokens, own = view32(C, T_NODE), view32(C, T_TID), view8(C, T_OWN)

@@ -248,7 +248,8 @@ def _close(C: Any, q: int, fst: int) -> int:
 
     States are looked at in the order of their distance in characters, and LOOP_FAR says up to how many characters the
     result holds: where too many states are met, or where most of the loop comes to its end, the first few steps are
-    good for most tokens. OK or MISS; what was looked at before a miss is not looked at again when the same is asked next.
+    good for most tokens. OK or MISS; what was looked at before a miss is not looked at again when the same is asked
+    next.
     """
     if C[LOOP_STATE] != q or C[LOOP_SET] != fst:
         _begin(C, q, fst, EVERY_CLASS)

@@ -64,6 +64,7 @@ from .step import (
     Q_LIMIT,
     Q_LOOP,
     Q_LOOP_ROW,
+    Q_READY,
     STATE_WIDTH,
     STRING,
     complete,
@@ -249,6 +250,9 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
     at = q * STATE_WIDTH
     if node != 0 or states[at + Q_FLAGS] & BOUNDARY == 0:
         return _content_below(C, node, base, stack, q, n, 0, 0, UNLIMITED, True)
+    if states[at + Q_READY] > 0:
+        add_row(C, states[at + Q_READY] - 1, base)
+        return _special_walk(C, base, stack, q, n)
     loop = states[at + Q_LOOP]
     if loop < 0 or (loop > 0 and states[at + Q_LOOP_ROW] == -1):
         miss(C, M_LOOP, q, 1)

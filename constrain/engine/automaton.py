@@ -32,7 +32,18 @@ from constrain.kernels import intern
 from constrain.kernels import memory as m
 from constrain.kernels.batch import TRACKED
 from constrain.kernels.entries import entries
-from constrain.kernels.intern import FRAME_WIDTH, memo_key, memo_value, new_frame, new_position
+from constrain.kernels.intern import (
+    FRAME_WIDTH,
+    P_MODE,
+    P_Q,
+    P_ROW,
+    P_X,
+    POS_WIDTH,
+    memo_key,
+    memo_value,
+    new_frame,
+    new_position,
+)
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import EVERY_CLASS, UNLIMITED, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
@@ -45,9 +56,11 @@ from constrain.kernels.step import (
     NO_BLANKS,
     Q_LOOP,
     Q_LOOP_ROW,
+    Q_READY,
     RAW,
     SPACED,
     STATE_WIDTH,
+    STRING,
     VALUE,
 )
 from constrain.kernels.text_walk import NO_ROW
@@ -99,6 +112,7 @@ class Automaton:
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
         self._budget: Budget | None = None
+        self._to_keep = 0  # the string state whose row is being written and may serve other grammars
         self.start_mode = VALUE if raw is None else RAW
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         self.C[m.ARGUMENT_DEPTH] = -1
@@ -169,6 +183,8 @@ class Automaton:
         """Write the mask of a position into `out`; extra words are cleared."""
         if not self.shapes.tracks:
             self.call(copy_row, position, out)
+            if self._to_keep:
+                self._keep_content(position)
             if not self.shapes.tracks:
                 return
         assert self.unique is not None
@@ -268,8 +284,18 @@ class Automaton:
         store.memo(memo_key(kind, a, b), value)
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
-        """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""
+        """Store the loop of a string state, and the row of the tokens that it admits where that is wanted.
+
+        Then a row of another grammar, of all tokens that stay within the string, does as well.
+        """
         store = self.store
+        language = self.shapes.scanners.alone(state) if with_row and self.around is None else None
+        if language is not None:
+            row = self.terminals.kept_content(store, *language)
+            if row is not None:
+                store.tables[m.STATE][state * STATE_WIDTH + Q_READY] = row + 1
+                return
+            self._to_keep = state
         if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0:
             self.shapes.scanners.find_padding(state)
             while find_loop(self.address, state) == MISS:
@@ -278,6 +304,17 @@ class Automaton:
             loop = int(store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP])
             row = self.terminals.loop_row(store, loop) if loop else NO_ROW
             store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP_ROW] = row
+
+    def _keep_content(self, position: int) -> None:
+        """Keep the row of a string that was just written for other grammars, but for the tokens that end the string."""
+        state, self._to_keep = self._to_keep, 0
+        records = self.store.tables[m.POS]
+        at = position * POS_WIDTH
+        mode, q, x, row = records[at + np.array((P_MODE, P_Q, P_X, P_ROW))].tolist()
+        language = self.shapes.scanners.alone(state)
+        if mode == STRING and q == state and x == 0 and row >= 0 and language is not None:
+            words = self.terminals.words
+            self.terminals.keep_content(self.store, *language, self.store.tables[m.ROWS][row * words :][:words])
 
     def _key_loop(self, number: int, state: int) -> int:
         """The number of the record of the loop of a free name's state, in an object's set of alternatives."""

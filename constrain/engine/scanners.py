@@ -158,7 +158,7 @@ class Scanners:
         pad: int = -1,
     ) -> int:
         at = self._store.append(
-            m.STATE, (flags, outcome, entry, entries, shortest, free, after, -1, 0, 0, -1, pad, 0, 0)
+            m.STATE, (flags, outcome, entry, entries, shortest, free, after, -1, 0, 0, -1, pad, 0, 0, 0)
         )
         number = at // STATE_WIDTH
         self._store.reserve(m.DFA, (number + 1) * 256, -1)
@@ -487,6 +487,13 @@ class Scanners:
     def text_parts(self, number: int) -> tuple[TextPart, ...]:
         """The components of a string state."""
         return self._texts[number]
+
+    def alone(self, number: int) -> tuple[TextLanguage, int] | None:
+        """The language and state that a string state stands for, if it is one and lengths are not counted."""
+        parts = self._texts[number]
+        if len(parts) > 1 or self._store.tables[m.STATE][number * STATE_WIDTH + Q_FLAGS] & COUNTED:
+            return None
+        return parts[0][:2]
 
     def successors(self, number: int, ranges: Iterable[tuple[int, int]]) -> list[int]:
         """The states after one code point out of the given inclusive ranges."""

@@ -34,7 +34,7 @@ _FIRST_SIZES = {
     m.FST: 160,
     m.ALT: 192,
     m.SLOT: 96,
-    m.STATE: 14 * 64,
+    m.STATE: 15 * 64,
     m.KEY_LOOPS: 24,
     m.ENTRY: 64,
     m.WORDS: 128,

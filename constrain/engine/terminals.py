@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from constrain.engine.row_memory import RowMemory
 from constrain.grammars.json_schema.text_distance import spelling_with
+from constrain.grammars.languages.base import Language
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
 from constrain.kernels.classes import (
@@ -32,6 +34,8 @@ from constrain.kernels.trie import Trie, build_trie, children
 from constrain.vocabulary import Vocabulary
 
 _LOOP_ROWS = 2048  # rows of loops kept for one vocabulary
+_KEPT_BYTES = 16 << 20  # of rows of states
+_WIDE = 64  # words with tokens from which on a row is worth keeping
 _LISTED = 1024  # content lists up to this length are marked one by one, longer ones have a ready row
 
 
@@ -71,6 +75,8 @@ class Terminals:
         self._limited: dict[tuple[int, int], int] = {}
         self._loop_rows: dict[tuple[int, int], int] = {}
         self._loops: dict[int, int] = {}  # by row: the loop it belongs to
+        self._kept: weakref.WeakKeyDictionary[Language, dict[int, int]] = weakref.WeakKeyDictionary()
+        self._kept_rows = 0
         count = self.fixed[m.T_TID].size + 1
         self._content = np.empty((count, 2), dtype=np.int32)
         self._leaving = np.empty((count, 4), dtype=np.int32)
@@ -197,6 +203,33 @@ class Terminals:
             self._sizes[found] = longest_in(row, self._longest_first, self._token_points)
             self._loops[found] = loop
         return found
+
+    def kept_content(self, context: m.Context, language: Language, state: int) -> int | None:
+        """The row of the tokens that a string in a state of a language can go on with, quote and escapes apart."""
+        with self.lock:
+            found = self._kept.get(language, {}).get(state)
+            if found is not None:
+                self.bind(context)
+            return found
+
+    def keep_content(self, context: m.Context, language: Language, state: int, row: NDArray[np.int32]) -> None:
+        """Keep such a row for other grammars, unless it is short or many are kept; `row` may have other tokens too."""
+        if np.count_nonzero(row) < _WIDE:
+            return
+        with self.lock:
+            known = self._kept.setdefault(language, {})
+            if state not in known and self._kept_rows < _KEPT_BYTES // (4 * self.words):
+                self._kept_rows += 1
+                number = known[state] = self._new_row()
+                self._rows[number * self.words : (number + 1) * self.words] = row & self._plain
+                self.bind(context)
+
+    @functools.cached_property
+    def _plain(self) -> NDArray[np.int32]:
+        """The tokens without quote or backslash."""
+        bits = np.ones(32 * self.words, dtype=np.bool_)
+        bits[self.fixed[m.X_TID]] = False
+        return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
 
     def _with_points_up_to(self, limit: int) -> NDArray[np.int32]:
         limit = min(limit, self.longest)
