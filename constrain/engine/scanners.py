@@ -224,7 +224,9 @@ class Scanners:
         if number in self._texts:
             row = self._product_row(self._texts[number], self._text_state)
         elif number in self._atoms:
-            row = self._product_row(self._atoms[number], self._atom_state)
+            parts = self._atoms[number]
+            begun = self._begin_together(parts) if len(parts) > 1 else None
+            row = self._product_row(parts, self._atom_state) if begun is None else begun
         else:
             row = np.zeros(256, dtype=np.int32)
         self._set_row(number, row)
@@ -555,8 +557,7 @@ class Scanners:
         key = ("atom", tuple(parts))
         found = self._numbers.get(key)
         if found is None and len(parts) == 1 and parts[0][0] in _USUAL and parts[0][::2] not in self._begun:
-            self._begun.add(parts[0][::2])
-            self._add_beginning(parts[0][0], parts[0][2])
+            self._add_beginning((parts[0][0],), parts[0][2])
             found = self._numbers.get(key)
         if found is None:
             bits = 0
@@ -571,18 +572,30 @@ class Scanners:
             self._atoms[found] = tuple(parts)
         return found
 
-    def _add_beginning(self, language: Language, variables: tuple[int, ...]) -> None:
-        """Add the first states of a language at once, with their rows."""
-        states, rows, records = beginning(language)
+    def _add_beginning(self, languages: tuple[Language, ...], variables: tuple[int, ...]) -> int:
+        """Add the first states of some languages at once, with their rows; the number of the first."""
+        states, rows, records = beginning(languages)
         new = records.copy()
         new[:, Q_OUTCOME] *= self._outcome(sum(1 << v for v in variables))
         first = self._store.append(m.STATE, new.reshape(-1)) // STATE_WIDTH
         dfa = self._store.reserve(m.DFA, (first + len(states)) * 256, -1)
-        dfa[first * 256 : first * 256 + rows.size] = np.where(rows, rows + (first - 1), 0)
-        for number, state in enumerate(states, start=first):
+        dfa[first * 256 : (first + len(states)) * 256] = np.where(rows > 0, rows + (first - 1), rows)
+        for number, (language, state) in enumerate(states, start=first):
             part = ((language, state, variables),)
             self._numbers["atom", part] = number
             self._atoms[number] = part
+        self._begun.update((language, variables) for language in languages)
+        return first
+
+    def _begin_together(self, parts: tuple[AtomPart, ...]) -> NDArray[np.int32] | None:
+        """The row of a state where some usual languages begin that are told apart by their first byte; else None."""
+        variables = parts[0][2]
+        for language, state, own in parts:
+            if state != language.start or own != variables or language not in _USUAL or (language, own) in self._begun:
+                return None
+        languages = tuple(language for language, _, _ in parts)
+        row = beginnings(languages)
+        return None if row is None else np.where(row > 0, row + (self._add_beginning(languages, variables) - 1), 0)
 
     def atom_parts(self, number: int) -> tuple[AtomPart, ...]:
         """The components of an atom or raw state."""
@@ -595,12 +608,25 @@ _BEGINNING = 24  # states of such a language whose rows are added at once
 
 
 @functools.cache
-def beginning(language: Language) -> tuple[list[int], NDArray[np.int32], NDArray[np.int64]]:
-    """The first states of a language of `_USUAL` in the order of their distance, and those after them.
+def beginning(
+    languages: tuple[Language, ...],
+) -> tuple[list[tuple[Language, int]], NDArray[np.int32], NDArray[np.int64]]:
+    """The first states of some languages of `_USUAL`, of each in the order of their distance, and those after them.
 
-    With the rows of the former, one after the other, of 1 + the index of a state or 0; and the records of all, with 1
-    for the outcome of those that accept.
+    With their rows, one after the other, of 1 + the index of a state or 0, or -1 throughout for those after the first;
+    and the records of all, with 1 for the outcome of those that accept.
     """
+    if len(languages) > 1:
+        found = [beginning((language,)) for language in languages]
+        offsets = [*accumulate((len(states) for states, _, _ in found), initial=0)]
+        return (
+            [state for states, _, _ in found for state in states],
+            np.concatenate(
+                [np.where(rows > 0, rows + at, rows) for (_, rows, _), at in zip(found, offsets, strict=False)]
+            ),
+            np.concatenate([records for _, _, records in found]),
+        )
+    (language,) = languages
     states = [language.start]
     done = 0
     while done < min(len(states), _BEGINNING):
@@ -608,13 +634,23 @@ def beginning(language: Language) -> tuple[list[int], NDArray[np.int32], NDArray
         states.extend(t for t in dict.fromkeys(after) if t and t not in states)
         done += 1
     number = {0: 0} | {s: i + 1 for i, s in enumerate(states)}
-    rows = np.array([number[t] for s in states[:done] for t in language.row(s).tolist()], dtype=np.int32)
+    rows = np.full((len(states), 256), -1, dtype=np.int32)
+    rows[:done] = [[number[t] for t in language.row(s).tolist()] for s in states[:done]]
     records = np.zeros((len(states), STATE_WIDTH), dtype=np.int64)
     records[:, Q_OUTCOME] = [language.accepting(s) for s in states]
     records[:, Q_SHORTEST] = [language.shortest(s) for s in states]
     records[:, [Q_LOOP, Q_LOOP_ROW, Q_PAD]] = -1
-    records[:done, Q_FLAGS] = np.where(rows.reshape(done, 256).any(axis=1), HAS_NEXT, 0)
-    return states, rows, records
+    records[:, Q_FLAGS] = np.where((rows > 0).any(axis=1), HAS_NEXT, 0)
+    return [(language, state) for state in states], rows.reshape(-1), records
+
+
+@functools.cache
+def beginnings(languages: tuple[Language, ...]) -> NDArray[np.int32] | None:
+    """By byte, 1 + the index in `beginning` of the state after it; None where a byte begins texts of two of them."""
+    _, rows, _ = beginning(languages)
+    first = [*accumulate((len(beginning((language,))[0]) for language in languages[:-1]), initial=0)]
+    starts = rows.reshape(-1, 256)[first]
+    return None if ((starts > 0).sum(axis=0) > 1).any() else starts.sum(axis=0, dtype=np.int32)
 
 
 _MOST_JOINT = 1 << 62
