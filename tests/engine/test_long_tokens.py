@@ -1,0 +1,150 @@
+"""Masks of strings and names whose automaton is a long chain of states, over a vocabulary with long tokens.
+
+Tokens of one kind of characters are marked without a walk as far as a chain is known to last. Here tokens are shorter
+than that, as long, and longer, and every mask is compared with every token tried alone. A second grammar takes rows
+over from a first one, which must make no difference.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.engine import terminals
+from tests.engine.each_token import each_token
+from tests.oracles import allowed
+
+_KINDS = ["a", "g", "F", "Z", "7", "-", ".", "_", "é", "ż", "日", " ", "%41", "ab", "a1", "x-", "a.", "q@", ":", "/"]
+_LENGTHS = [*range(1, 6), 7, 8, 9, 12, 15, 16, 17, 18, 23, 31, 32, 33, 47, 63, 64, 65, 80]
+
+
+def _tokens() -> list[bytes]:
+    runs = {(kind * length)[: max(length, len(kind))] for kind in _KINDS for length in _LENGTHS}
+    ends = {run + end for run in sorted(runs) for end in ('"', '", "', '": "', '"}') if len(run) in (1, 4, 8, 16, 20)}
+    words = {
+        "john",
+        "example",
+        ".com",
+        "@example",
+        "http",
+        "https",
+        "://",
+        "www.",
+        "\\",
+        "\\u0041",
+        '"',
+        '{"',
+        '":',
+        "{",
+    }
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    bushes = {f"{a}{b}{c}" for a in ("g", "q", "-g") for b in letters for c in letters}
+    bushes |= {f"{a}g{'xy' * 12}" for a in ("g", "q", "-g")}
+    single = [bytes([b]) for b in range(256)]
+    return [*single, *sorted({t.encode() for t in runs | ends | words | bushes} - set(single))]
+
+
+TOKENS = _tokens()
+_EOS = len(TOKENS)
+
+
+def _vocabulary() -> Any:
+    return constrain.Vocabulary.from_tokens([*TOKENS, b"</s>"], eos_token_ids=[_EOS])
+
+
+STRINGS: list[dict[str, Any]] = [
+    {"format": "email"},
+    {"format": "hostname"},
+    {"format": "uri"},
+    {"format": "uuid"},
+    {"pattern": "^[a-z0-9]{8}-[a-z0-9]{4}-[a-z0-9]{12}$"},
+    {"pattern": "^[a-z]{3,20}[0-9]{2}$"},
+    {"pattern": "^[a-z0-9_]{1,40}$", "minLength": 18, "maxLength": 34},
+    {"pattern": "^(?:%[0-9A-F]{2}|[a-z])*$"},
+    {"pattern": "^(?:a{0,15}g|[^a]{0,70})$"},
+    {"pattern": "^[^/]{17}/", "maxLength": 40},
+    {"pattern": "^[a-z]{1,17}(?:-[0-9a-z]{1,20})?$"},
+    {"pattern": "(?:abc|g1|F-)[a-z]{5}"},
+]
+
+
+def _walk(compiled: Any, prefix: bytes, rng: random.Random, steps: int) -> tuple[list[Any], list[Any]]:
+    """The masks along a random walk, each compared with every token tried alone, and what was written."""
+    matcher = compiled.matcher()
+    assert matcher.accept_bytes(prefix)
+    masks: list[Any] = []
+    written: list[Any] = [prefix]
+    for _ in range(steps):
+        mask = allowed(matcher, _EOS + 1)
+        assert np.array_equal(mask, each_token(matcher, _EOS + 1))
+        masks.append(mask)
+        found = np.flatnonzero(mask[:_EOS]).tolist()
+        if not found:
+            break
+        token = rng.choice([t for t in found if 2 < len(TOKENS[t]) < 24] or found)
+        assert matcher.accept_token(token)
+        written.append(token)
+    return masks, written
+
+
+@pytest.mark.parametrize("schema", STRINGS, ids=json.dumps)
+def test_strings(schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminals, "_WIDE", 1)  # the words of a row here are few
+    vocabulary = _vocabulary()
+    text = constrain.json_schema({"type": "string", **schema})
+    member = constrain.json_schema(
+        {"type": "object", "properties": {"a": {"type": "string", **schema}}, "required": ["a"]}
+    )
+    for seed in range(3):
+        masks, written = _walk(text.compile(vocabulary), b'"', random.Random(seed), 6)
+        # The same text elsewhere, in grammars of a vocabulary that keeps rows of the first, and of one that does not.
+        other = _vocabulary()
+        _compare(member.compile(vocabulary), b'{"a": "', masks, written[1:])
+        _compare(member.compile(other), b'{"a": "', masks, written[1:])
+        _compare(text.compile(other), b'"', masks, written[1:])
+
+
+def _compare(compiled: Any, prefix: bytes, masks: list[Any], written: list[int]) -> None:
+    matcher = compiled.matcher()
+    assert matcher.accept_bytes(prefix)
+    inside = [t for t in range(_EOS) if b'"' not in TOKENS[t] and b"\\" not in TOKENS[t]]
+    for mask, token in zip(masks, [*written, None], strict=False):
+        found = allowed(matcher, _EOS + 1)
+        assert np.array_equal(found, each_token(matcher, _EOS + 1))
+        assert np.array_equal(found[inside], mask[inside])
+        if token is None or b'"' in TOKENS[token]:
+            break
+        assert matcher.accept_token(token)
+
+
+NAMES: list[dict[str, Any]] = [
+    {"patternProperties": {"^[0-9a-zA-Z_-]{1,255}$": {"type": "null"}}, "additionalProperties": False},
+    {"patternProperties": {"^[a-z]{2,20}$": {"type": "null"}, "^a": {"type": ["null", "string"]}}},
+    {
+        "propertyNames": {"pattern": "^[a-z]{1,17}(?:-[0-9a-z]{1,20})?$"},
+        "properties": {"aaaaaaaaaaaaaaaaaa": {}, "gg": {}},
+    },
+    {"propertyNames": {"format": "hostname"}, "additionalProperties": {"type": "null"}},
+    {"propertyNames": {"maxLength": 18}, "additionalProperties": {"type": "null"}},
+]
+
+
+@pytest.mark.parametrize("schema", NAMES, ids=json.dumps)
+def test_names(schema: dict[str, Any]) -> None:
+    compiled = constrain.json_schema({"type": "object", **schema}).compile(_vocabulary())
+    for seed in range(4):
+        for prefix in (b'{"', b'{"gg": null, "', b'{"aaaa": null, "aa'):
+            _walk(compiled, prefix, random.Random(seed), 5)
+
+
+def test_what_names_admit_is_of_their_own_object() -> None:
+    some = {"type": "object", "patternProperties": {"^a": {"type": "null"}}, "additionalProperties": False}
+    others = {"type": "object", "patternProperties": {"^a": False}, "additionalProperties": {"type": "null"}}
+    compiled = constrain.json_schema({"type": "object", "properties": {"p": some, "q": others}}).compile(_vocabulary())
+    for prefix in (b'{"p": {"', b'{"p": {"a": null}, "q": {"', b'{"q": {"b": null}, "p": {"', b'{"p": {"a7": null, "'):
+        _walk(compiled, prefix, random.Random(1), 3)
