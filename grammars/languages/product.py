@@ -82,14 +82,16 @@ class Product(CodePointLanguage):
         if at is None or state == DEAD:
             return None
         needed, parts = self._needed, self._parts
-        if not all(part.universal(s) for part, s in zip(parts[:needed], at[:needed], strict=True)):
+        narrow = [(part, s) for part, s in zip(parts[:needed], at[:needed], strict=True) if not part.universal(s)]
+        own = 0 if not narrow else None if len(narrow) > 1 else narrow[0][0].padding(narrow[0][1])
+        if own is None:
             return None
-        # With a code point behind it that none of the others knows, no text is in any of them.
+        # With a code point behind it that none of the others knows, no text is in any of them, however it goes on.
         known = CodePoints(())
         for part, s in zip(parts[needed:], at[needed:], strict=True):
             if s != DEAD:
                 known |= part.alphabet(s)
-        return None if known == EVERY else 1
+        return None if known == EVERY else 1 + own
 
     def _viable(self, at: Tuple) -> bool:
         """False when the tuple is evidently dead."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
 
 from ..regex import lengths as length_sets
-from ..regex.classes import LAST
+from ..regex.classes import LAST, CodePoints
 from ..regex.utf8 import CodePointLanguage, Segments
 from .base import ALL_LENGTHS, DEAD, LengthSet, TextLanguage
 from .product import Product
@@ -106,6 +107,13 @@ class _LiteralSet(CodePointLanguage):
 
     def universal(self, state: int) -> bool:  # noqa: ARG002
         return False
+
+    def alphabet(self, state: int) -> CodePoints:  # noqa: ARG002
+        return self._alphabet
+
+    @functools.cached_property
+    def _alphabet(self) -> CodePoints:
+        return CodePoints.of((ord(c), ord(c)) for c in set("".join(self.texts)))
 
     def quick_lengths(self, state: int) -> tuple[LengthSet, bool]:
         return self.lengths(state), True
