@@ -66,15 +66,16 @@ class Terminals:
         self._list_children(trie)
         self._classify(trie)
         self._add_special_trie()
-        self._table = np.zeros(TABLE_WIDTH * 64, dtype=np.int64)
-        self._cross = np.zeros(4096, dtype=np.int32)
-        self._rows = np.zeros(self.words * 4, dtype=np.int32)
+        # Room that is likely to do: to make more means to copy, and what is not written to takes no memory.
+        self._table = np.zeros(TABLE_WIDTH * 4096, dtype=np.int64)
+        self._cross = np.zeros(1 << 21, dtype=np.int32)
+        self._rows = np.zeros(self.words * 1024, dtype=np.int32)
         self._tables = self._cross_used = self._row_count = 0
-        self._sizes = np.zeros(4, dtype=np.int64)  # by row: code points of its longest token
+        self._sizes = np.zeros(4, dtype=np.int64)  # by row: code points of its longest token, or more
         self._numbers: dict[tuple[int, int, int], int] = {}
         self._limited: dict[tuple[int, int], int] = {}
-        self._loop_rows: dict[tuple[int, int], int] = {}
-        self._loops: dict[int, int] = {}  # by row: the loop it belongs to
+        self._loop_rows: dict[int, int] = {}
+        self._limited_loops: dict[tuple[int, int], int] = {}  # by the row of a loop and a limit
         self._kept: weakref.WeakKeyDictionary[Language, dict[int, int]] = weakref.WeakKeyDictionary()
         self._kept_rows = 0
         count = self.fixed[m.T_TID].size + 1
@@ -177,31 +178,36 @@ class Terminals:
     def loop_row(self, context: m.Context, loop: int) -> int:
         """The number of the row of the tokens that consist of characters of a loop; NO_ROW where there are too many."""
         with self.lock:
-            found = self._new_loop_row(loop, 1 << 30)
+            found = self._new_loop_row(loop)
             self.bind(context)
             return found
 
     def limited_loop_row(self, context: m.Context, row: int, limit: int) -> int:
         """The row of those tokens of a loop's row that have at most `limit` code points."""
         with self.lock:
-            found = self._new_loop_row(self._loops[row], limit)
+            found = self._limited_loops.get((row, limit))
+            if found is None:
+                if len(self._loop_rows) + len(self._limited_loops) >= _LOOP_ROWS:
+                    return NO_ROW
+                found = self._limited_loops[row, limit] = self._new_row()
+                rows, words = self._rows, self.words
+                some = self._with_points_up_to(limit)
+                np.bitwise_and(rows[row * words :][:words], some, out=rows[found * words :][:words])
+                self._sizes[found] = min(limit, self._sizes[row])
             self.bind(context)
             return found
 
-    def _new_loop_row(self, loop: int, limit: int) -> int:
-        found = self._loop_rows.get((loop, limit))
+    def _new_loop_row(self, loop: int) -> int:
+        found = self._loop_rows.get(loop)
         if found is None:
-            if len(self._loop_rows) >= _LOOP_ROWS:
+            if len(self._loop_rows) + len(self._limited_loops) >= _LOOP_ROWS:
                 return NO_ROW
-            found = self._loop_rows[loop, limit] = self._new_row()
+            found = self._loop_rows[loop] = self._new_row()
             row = self._rows[found * self.words : (found + 1) * self.words]
             others = [c for c in range(NO_CLASS + 1) if not loop >> c & 1]
             np.bitwise_or.reduce(self._with_class[others], axis=0, out=row)
             np.invert(row, out=row)
-            if limit < 1 << 30:
-                row &= self._with_points_up_to(limit)
             self._sizes[found] = longest_in(row, self._longest_first, self._token_points)
-            self._loops[found] = loop
         return found
 
     def kept_content(self, context: m.Context, language: Language, state: int) -> int | None:
