@@ -23,6 +23,7 @@ from .intern import (
     M_FREE,
     M_KEY_LOOP,
     M_REACH,
+    M_ROW,
     M_SLOT,
     intern_frame,
     memo_get,
@@ -48,6 +49,7 @@ from .marks import (
 )
 from .memory import (
     ALT,
+    DFA,
     ENDED,
     FRAMES,
     FST,
@@ -110,6 +112,7 @@ from .step import (
     key_end,
     key_opens,
     lookup,
+    miss,
     name_bytes_at,
     narrow,
     successor,
@@ -234,6 +237,15 @@ def content_walk(
         b = node_byte(nodes, i)
         at = node_depth(nodes, i) * 5
         names, state = walk[at - 3], walk[at - 1]
+        # Within the loop, what is below is marked already or cannot follow; then no step is needed to know.
+        settles = classes[i] & ~settled == 0 and node_depth(nodes, i) + height[i] <= far
+        goes_on = walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
+        if _is_empty(names) and walk[at - 5] != 0 and own[i] != CONTINUES and (dead >> own[i]) & 1 != 0:
+            i = node_end(nodes, i)
+            continue
+        if _is_empty(names) and goes_on and settles:
+            i = node_end(nodes, i)
+            continue
         code = OK
         if b == 0x22 or b == 0x5C:
             if special:
@@ -262,8 +274,7 @@ def content_walk(
         if code == DEAD:
             i = node_end(nodes, i)
             continue
-        within = state > 0 and walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
-        settles = classes[i] & ~settled == 0 and node_depth(nodes, i) + height[i] <= far
+        within = state > 0 and goes_on
         if within and settles and _is_empty(names):
             i = node_end(nodes, i)
             continue
@@ -571,6 +582,9 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
         if record >= 0:
             loops = view(C, KEY_LOOPS)
             row = loops[record * KEY_LOOP_WIDTH + 2]
+            if row >= 0 and view32(C, DFA)[state * 256] < 0:  # else all that is below would be put off
+                miss(C, M_ROW, state, 0)
+                return postpone(C, ENTER, node, stack, KEY, q, 0, n)
             if row >= 0 and loops[record * KEY_LOOP_WIDTH + 3] < view(C, LOOP_SIZES)[row]:
                 far = loops[record * KEY_LOOP_WIDTH + 3]
                 row = limited_row(C, row, far)

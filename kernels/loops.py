@@ -34,6 +34,7 @@ from .memory import (
     LOOP_DONE,
     LOOP_EDGE,
     LOOP_FAR,
+    LOOP_MOST,
     LOOP_NEVER,
     LOOP_OWN,
     LOOP_SET,
@@ -260,7 +261,7 @@ def _close(C: Any, q: int, fst: int) -> int:
             C[LOOP_EDGE] = C[N_REACHED]
         depth, allowed, reached = C[LOOP_DEPTH], C[LOOP_ALLOWED], C[N_REACHED]
         far = -1
-        if i >= MAX_REACHED or depth >= FAR:
+        if i >= C[LOOP_MOST] or depth >= FAR:
             far = depth
         elif _visit(C, C[REACHED + i], allowed, fst) != OK:
             C[N_REACHED] = reached

@@ -66,14 +66,14 @@ MISSES = N_MISSES + 1  # pending misses of a walk: triples (kind, a, b)
 MAX_MISSES = 64
 N_POSTPONED = MISSES + 3 * MAX_MISSES  # entries of POSTPONED
 RESUME = N_POSTPONED + 1  # 1 + the position whose row the postponed walks belong to, or 0
-MAX_REACHED = 32  # states looked at to find a loop
+MAX_REACHED = 32  # states looked at to find a loop, at most
 # Not 0 while the lock is held, and where positions may be more than the automaton's own; see `sequence.py`.
 LOCKED, LAYERED = RESUME + 1, RESUME + 2
 LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, LOOP_FAR = range(RESUME + 3, RESUME + 7)
 # The search for a loop: its state and set of alternatives, classes, states looked at, their distance and where those
 # of this distance end.
 LOOP_STATE, LOOP_SET, LOOP_ALLOWED, LOOP_NEVER, LOOP_DONE, LOOP_DEPTH, LOOP_EDGE = range(RESUME + 7, RESUME + 14)
-LOOP_CLASS, N_REACHED, REACHED = range(RESUME + 14, RESUME + 17)
+LOOP_CLASS, LOOP_MOST, N_REACHED, REACHED = range(RESUME + 14, RESUME + 18)  # LOOP_MOST: states to look at
 REACHED_BY = REACHED + 2 * MAX_REACHED  # by state reached: the classes that lead to it
 ENDED = REACHED_BY + 2 * MAX_REACHED  # 1 + the object, the outcome and the five numbers of a state: see `key_walk.py`
 WIRE = ENDED + 7  # see `wire.py`

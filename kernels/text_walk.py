@@ -114,6 +114,10 @@ def _content_walk(
                     return FULL
             i = node_end(nodes, i)
             continue
+        within = walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
+        if within and classes[i] & ~settled == 0 and node_depth(nodes, i) + height[i] <= far:
+            i = node_end(nodes, i)  # marked already, or it cannot follow
+            continue
         to = dfa[from_q * 256 + b]
         if to <= 0 or b < 0x20:
             if to < 0:
@@ -132,10 +136,6 @@ def _content_walk(
                 continue
         else:
             count = 0
-        within = walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
-        if within and classes[i] & ~settled == 0 and node_depth(nodes, i) + height[i] <= far:
-            i = node_end(nodes, i)
-            continue
         for t in range(node_first(nodes, i), node_stop(nodes, i)):
             set_bit(rows, base, tokens[t])
         size = node_end(nodes, i) - i

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from constrain.engine.branches import ObjectBranch
 from constrain.engine.budget import Budget
+from constrain.engine.class_loops import names_of_class
 from constrain.engine.distance import Measure, distance
 from constrain.engine.escapes import intersection, long_escapes
 from constrain.engine.scanners import PYTHON_WORDS
@@ -45,7 +46,7 @@ from constrain.kernels.intern import (
     new_position,
 )
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
-from constrain.kernels.loops import EVERY_CLASS, UNLIMITED, find_key_loop, find_loop
+from constrain.kernels.loops import EVERY_CLASS, FAR, UNLIMITED, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import (
@@ -298,6 +299,7 @@ class Automaton:
             self._to_keep = state
         if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0:
             self.shapes.scanners.find_padding(state)
+            self.C[m.LOOP_MOST] = self.shapes.scanners.worth_looking_at(state)
             while find_loop(self.address, state) == MISS:
                 self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
         if with_row:
@@ -320,9 +322,13 @@ class Automaton:
         """The number of the record of the loop of a free name's state, in an object's set of alternatives."""
         shape, live = self.shapes.sets[number]
         branches = [b for i in live if isinstance(b := shape.branches[i], ObjectBranch)]
-        if self.shapes.scanners.takes_any(state, {members for b in branches for members in b.free}):
+        wanted = {members for b in branches for members in b.free}
+        repeated = self.shapes.scanners.repeated(state, wanted)
+        loop, dead, far = (0, 0, 0) if repeated is None else names_of_class(*repeated)
+        if self.shapes.scanners.takes_any(state, wanted):
             loop, dead, far = EVERY_CLASS, 0, UNLIMITED
-        else:
+        elif far < FAR:
+            self.C[m.LOOP_MOST] = self.shapes.scanners.worth_looking_at(state)
             while find_key_loop(self.address, number, state) == MISS:
                 self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
             loop, dead, far = self.C[[m.LOOP_ALIVE, m.LOOP_DEAD, m.LOOP_FAR]].tolist()

@@ -24,9 +24,11 @@ from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, 
 from constrain.grammars.languages.extent import has_many, shortest_text
 from constrain.grammars.languages.number import INTEGER, NUMBER, number_language
 from constrain.grammars.languages.text import FREE_TEXT
+from constrain.grammars.regex.classes import CodePoints
 from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
 from constrain.kernels.distinct import distinct
+from constrain.kernels.memory import MAX_REACHED
 from constrain.kernels.step import (
     BOUNDARY,
     CALL,
@@ -345,6 +347,15 @@ class Scanners:
             for members, language, state in self._classes_at(number)
         )
 
+    def repeated(self, number: int, wanted: Container[frozenset[int]]) -> tuple[CodePoints, int | None] | None:
+        """A class, and how many of its members can follow at most, where these are all names of the wanted classes."""
+        found = [(language, state) for members, language, state in self._classes_at(number) if members in wanted]
+        if len(found) != 1:
+            return None
+        ((language, state),) = found
+        repeat = language.class_repeat(state) if isinstance(language, CodePointLanguage) else None
+        return None if repeat is None else (repeat[0], repeat[2])
+
     def shortest_name(self, number: int, wanted: frozenset[int]) -> bytes | None:
         """A shortest continuation from a state to a name of a class; None where there is none."""
         for members, language, state in self._classes_at(number):
@@ -490,6 +501,10 @@ class Scanners:
         """The components of a string state."""
         return self._texts[number]
 
+    def worth_looking_at(self, number: int) -> int:
+        """So many states may be looked at to find the loop of one: their rows take the longer the more parts it has."""
+        return MAX_REACHED if len(self._texts[number]) <= _FEW_PARTS else MAX_REACHED // 3
+
     def alone(self, number: int) -> tuple[TextLanguage, int] | None:
         """The language and state that a string state stands for, if it is one and lengths are not counted."""
         parts = self._texts[number]
@@ -602,6 +617,7 @@ class Scanners:
         return self._atoms[number]
 
 
+_FEW_PARTS = 4
 _USUAL = frozenset((NUMBER, INTEGER, _NULL, _TRUE, _FALSE))
 """Languages that are in most grammars."""
 _BEGINNING = 24  # states of such a language whose rows are added at once
