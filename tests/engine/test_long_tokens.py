@@ -145,6 +145,15 @@ def test_names(schema: dict[str, Any]) -> None:
             _walk(compiled, prefix, random.Random(seed), 5)
 
 
+@pytest.mark.parametrize("read", [0, 1, 30, 44, 55, 64, 69])
+def test_names_of_one_class(read: int) -> None:
+    schema = {"patternProperties": {"^[a-g7]{1,70}$": {"type": "null"}}, "additionalProperties": False}
+    compiled = constrain.json_schema({"type": "object", **schema}).compile(_vocabulary())
+    for used in ("a" * 70, "a" * 69 + "g", "a" * read):
+        prefix = '{"' + (f'{used}": null, "' if used else "") + "a" * read
+        _walk(compiled, prefix.encode(), random.Random(read), 3)
+
+
 def test_what_names_admit_is_of_their_own_object() -> None:
     some = {"type": "object", "patternProperties": {"^a": {"type": "null"}}, "additionalProperties": False}
     others = {"type": "object", "patternProperties": {"^a": False}, "additionalProperties": {"type": "null"}}
