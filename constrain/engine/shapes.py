@@ -172,7 +172,7 @@ class Shapes:
         if found is None:
             found = self._vset_numbers[variables] = len(self.vsets)
             self.vsets.append(variables)
-            self._store.append(m.VSET, (-1,) * VSET_WIDTH, fill=-1)
+            self._store.append_blank(m.VSET, VSET_WIDTH, -1)
         return found
 
     def _add_slot(self, owner: int, vset: int, ways: tuple[tuple[int, int], ...]) -> int:
@@ -897,7 +897,7 @@ class Shapes:
         # A set of its own: its values tell more than that they are valid.
         vset = len(self.vsets)
         self.vsets.append((found.texts,))
-        self._store.append(m.VSET, (-1,) * VSET_WIDTH, fill=-1)
+        self._store.append_blank(m.VSET, VSET_WIDTH, -1)
         self._told[vset] = found
         slot = len(self.slots)
         self._store.append(m.SLOT, (number, vset, -1))
