@@ -67,7 +67,7 @@ class PlainStarts:
         s = forms.single(variable)
         if s is None:
             return None
-        types = forms.types(variable)
+        types = s.types if s.values is None else forms.types(variable)
         start_of_object = start_of_array = text = atom = 0
         if types & ir.STRING:
             text = self._free_text if s.values is None and not asks_of_texts(s) else shapes.start(vset, V_STRING)
@@ -158,16 +158,17 @@ class PlainStarts:
         if needed & ~allowed or (others is None and allowed.bit_count() < a.minimum):
             return 0
         free = {} if others is None else {_NO_PATTERN: others}
+        branch = ObjectBranch(0, a, tuple(values), free, allowed, needed)
         shape = Shape(
             OBJECT_KIND,
             names,
             first_name=add_names(self._store, [n.encode() for n in names]),
             saturation=max(1, a.minimum, a.maximum or 0),
-            branches=[ObjectBranch(0, a, tuple(values), free, allowed, needed)],
+            branches=[branch],
             members=Members.named(self._forms, names),
             keys=self._free_text,
         )
-        number = self._shapes.add_shape(shape)
+        number = self._shapes.add_object(shape, branch)
         if names:
             self._shapes.supply_first_slots(number)
         if others is not None:

@@ -188,7 +188,29 @@ class Shapes:
 
     def add_shape(self, shape: Shape) -> int:
         """Add the set of the only branch of a new shape; its number."""
-        number = self._set_numbers[id(shape), (0,)] = self._add_set(shape, (0,))
+        number = self._set_numbers[id(shape), _FIRST] = self._add_set(shape, _FIRST)
+        return number
+
+    def add_object(self, shape: Shape, branch: ObjectBranch) -> int:
+        """As `add_shape` for an object whose members are told by their names alone."""
+        store, sets = self._store, self.sets
+        number = self._set_numbers[id(shape), _FIRST] = len(sets)
+        sets.append((shape, _FIRST))
+        self._rows.append((shape, 0))
+        a, allowed, required = branch.alternative, branch.allowed, branch.required
+        names = len(shape.names)
+        words = _words(names)
+        masks = (allowed, required) if words == 1 else _split(allowed, words) + _split(required, words)
+        at = store.append(m.WORDS, masks)
+        maximum = UNBOUNDED if a.maximum is None else min(a.maximum, UNBOUNDED)
+        is_open = OPEN_ALL if branch.free else CLOSED
+        alt = store.append(
+            m.ALT, (min(a.minimum, UNBOUNDED), maximum, is_open, at, at + words, required.bit_count())
+        )
+        record = (
+            OBJECT_KIND, alt, 1, _ONLY, shape.first_name, names, words, shape.saturation, 0, shape.keys,
+        )  # fmt: skip
+        store.append(m.FST, record)
         return number
 
     def _set(self, shape: Shape, live: tuple[int, ...]) -> int:
@@ -344,12 +366,28 @@ class Shapes:
     def _supply_slots(
         self, number: int, index: int, branch: ObjectBranch, first: int, count: int, is_told: Callable[[Variable], bool]
     ) -> None:
-        slots = [
-            self._plain_slot(number, index, part) if part is not None and is_told(part) else 0
-            for part in branch.values[first : first + count]
-        ]
-        if any(slots):
-            self._store.memos(M_SLOT, number, first + 1, slots)
+        values = branch.values
+        if len(values) > count:
+            values = values[first : first + count]
+        told = [part if part is not None and is_told(part) else None for part in values]
+        known, slots, ways = self._plain_slots, self.slots, ((0, index),)
+        found: list[int] = []
+        added: list[int] = []
+        for part in told:
+            if part is None:
+                found.append(0)
+                continue
+            key = number, self._vset_numbers[part,]
+            slot = known.get(key)
+            if slot is None:
+                slot = known[key] = len(slots)
+                slots.append((*key, ways))
+                added += (*key, number)
+            found.append(slot)
+        if added:
+            self._store.append(m.SLOT, added)
+        if any(found):
+            self._store.memos(M_SLOT, number, first + 1, found)
 
     def is_at_hand(self, part: Variable) -> bool:
         """Whether it is known, or soon will be, where values of a variable start; it is stored in the latter case."""
@@ -1102,6 +1140,8 @@ class Shapes:
         return Shape(ARRAY_KIND, prefix=min(prefix, UNBOUNDED), saturation=max(bounds), branches=branches)
 
 
+_FIRST = (0,)  # the live branches of a shape that has one
+_ONLY = 1  # the outcome of the only variable of a set
 _INFINITE = float("inf")
 _NAMES = 5_000  # names of a class looked at to find some that are not in use
 _MAX_SEARCHES = 1_000  # searches for names that are kept
