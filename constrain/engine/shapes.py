@@ -204,9 +204,7 @@ class Shapes:
         at = store.append(m.WORDS, masks)
         maximum = UNBOUNDED if a.maximum is None else min(a.maximum, UNBOUNDED)
         is_open = OPEN_ALL if branch.free else CLOSED
-        alt = store.append(
-            m.ALT, (min(a.minimum, UNBOUNDED), maximum, is_open, at, at + words, required.bit_count())
-        )
+        alt = store.append(m.ALT, (min(a.minimum, UNBOUNDED), maximum, is_open, at, at + words, required.bit_count()))
         record = (
             OBJECT_KIND, alt, 1, _ONLY, shape.first_name, names, words, shape.saturation, 0, shape.keys,
         )  # fmt: skip

@@ -117,6 +117,32 @@ def test_both_ways_to_lower_a_schema_agree_with_a_validator(schema: Any, seed: i
     assert verdicts == wanted
 
 
+_bounds = st.sampled_from([-1, 0, 0.5, 1, 2])
+
+
+@SETTINGS
+@given(
+    schema=st.fixed_dictionaries(
+        {"type": st.sampled_from(["integer", "number", ["number", "null"], ["integer", "boolean", "string"]])},
+        optional={
+            "minimum": _bounds,
+            "exclusiveMinimum": _bounds,
+            "maximum": _bounds,
+            "exclusiveMaximum": _bounds,
+            "multipleOf": st.sampled_from([0.5, 2]),
+        },
+    )
+)
+def test_bounds_on_numbers_are_those_of_the_general_way(schema: Any) -> None:
+    document = load(schema)
+    forms = NormalForm(document)
+    made = forms.atoms(forms.variable((document.root,)))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _general_way(monkeypatch)
+        forms = NormalForm(document)
+        assert made == forms.atoms(forms.variable((document.root,)))
+
+
 @SETTINGS
 @given(schema=_roots, seed=st.integers(0, 2**20))
 def test_masks_are_those_of_the_general_way_and_of_every_token_alone(schema: Any, seed: int) -> None:
