@@ -39,7 +39,6 @@ from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import (
     BOUNDED_BLANKS,
-    FREE_BIT,
     FULL,
     MISS,
     NO_BLANKS,
@@ -235,8 +234,7 @@ class Automaton:
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
             shapes.supply_starts(shapes.slots[value][1])
-            if not b & FREE_BIT:
-                shapes.supply_simple_slots(a, b)
+            shapes.supply_ahead(a, b, value)
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:

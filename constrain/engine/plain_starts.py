@@ -16,6 +16,7 @@ from constrain.engine.branches import UNBOUNDED, ArrayBranch, ObjectBranch, Shap
 from constrain.engine.scanners import add_names
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.alternatives import ANYTHING, ArrayAlternative, ObjectAlternative
+from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.members import Members
 from constrain.grammars.json_schema.plain import asks_of_numbers, asks_of_texts, names_members_alone
 from constrain.kernels import memory as m
@@ -33,10 +34,10 @@ from constrain.kernels.step import (
 if TYPE_CHECKING:
     from constrain.engine.shapes import Shapes
     from constrain.engine.store import Store
-    from constrain.grammars.json_schema.ir import Subschema
     from constrain.grammars.json_schema.normal import NormalForm, Variable
 
 _ATOMS = ir.NULL | ir.BOOLEAN | ir.NUMBER
+_MANY = 64  # members or listed values that take no little time
 _NO_PATTERN: frozenset[int] = frozenset()  # the class of free names where no pattern tells names apart
 
 _ANY_OBJECT = ObjectAlternative((), {}, frozenset(), (), (), 0, None)
@@ -118,6 +119,19 @@ class PlainStarts:
             and not s.types & (ir.OBJECT | ir.ARRAY)
             and s.values is None
             and not (asks_of_texts(s) or asks_of_numbers(s))
+        )
+
+    def is_light(self, variable: Variable) -> bool:
+        """Whether it takes little time to tell where values of a variable start, with no language to be made."""
+        s = self._forms.single(variable)
+        return (
+            type(s) is Subschema  # and none that is yet to be read
+            and s.pattern is None
+            and s.property_names is s.contains is None
+            and s.multiple_of is None
+            and not (s.pattern_properties or s.prefix_items or s.unique_items)
+            and len(s.properties) <= _MANY
+            and (s.values is None or len(s.values) <= _MANY)
         )
 
     def is_text(self, variable: Variable) -> bool:

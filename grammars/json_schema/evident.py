@@ -46,12 +46,7 @@ class Evidence:
             return depth > 0 and self._has_branch(s, depth - 1)
         types = s.types
         if s.values is not None:
-            if not only_lists(s):
-                return False
-            for v in s.values:
-                if type_of(v) & types and not _may_have_surrogates(v):
-                    return True
-            return False
+            return only_lists(s) and any(type_of(v) & types and not _may_have_surrogates(v) for v in s.values)
         return bool(
             types & (ir.NULL | ir.BOOLEAN)
             or (types & ir.STRING and s.pattern is s.format is None and _is_room(s.min_length, s.max_length))
