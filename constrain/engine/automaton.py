@@ -263,7 +263,7 @@ class Automaton:
         else:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
-        store.memo(memo_key(kind, a, b), value)
+        store.memo(kind << 58 | a << 32 | b, value)
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted."""
