@@ -51,7 +51,6 @@ from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import (
     BOUNDED_BLANKS,
-    FREE_BIT,
     FULL,
     MISS,
     NO_BLANKS,
@@ -252,8 +251,7 @@ class Automaton:
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
             shapes.supply_starts(shapes.slots[value][1])
-            if not b & FREE_BIT:
-                shapes.supply_simple_slots(a, b)
+            shapes.supply_ahead(a, b, value)
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
@@ -282,7 +280,7 @@ class Automaton:
         else:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
-        store.memo(memo_key(kind, a, b), value)
+        store.memo(kind << 58 | a << 32 | b, value)
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted.

@@ -16,6 +16,7 @@ from constrain.engine.branches import UNBOUNDED, ArrayBranch, ObjectBranch, Shap
 from constrain.engine.scanners import add_names
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.alternatives import ANYTHING, ArrayAlternative, ObjectAlternative
+from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.members import Members
 from constrain.grammars.json_schema.plain import asks_of_numbers, asks_of_texts, names_members_alone
 from constrain.kernels import memory as m
@@ -33,10 +34,10 @@ from constrain.kernels.step import (
 if TYPE_CHECKING:
     from constrain.engine.shapes import Shapes
     from constrain.engine.store import Store
-    from constrain.grammars.json_schema.ir import Subschema
     from constrain.grammars.json_schema.normal import NormalForm, Variable
 
 _ATOMS = ir.NULL | ir.BOOLEAN | ir.NUMBER
+_MANY = 64  # members or listed values that take no little time
 _NO_PATTERN: frozenset[int] = frozenset()  # the class of free names where no pattern tells names apart
 
 _ANY_OBJECT = ObjectAlternative((), {}, frozenset(), (), (), 0, None)
@@ -67,7 +68,7 @@ class PlainStarts:
         s = forms.single(variable)
         if s is None:
             return None
-        types = forms.types(variable)
+        types = s.types if s.values is None else forms.types(variable)
         start_of_object = start_of_array = text = atom = 0
         if types & ir.STRING:
             text = self._free_text if s.values is None and not asks_of_texts(s) else shapes.start(vset, V_STRING)
@@ -120,6 +121,19 @@ class PlainStarts:
             and not (asks_of_texts(s) or asks_of_numbers(s))
         )
 
+    def is_light(self, variable: Variable) -> bool:
+        """Whether it takes little time to tell where values of a variable start, with no language to be made."""
+        s = self._forms.single(variable)
+        return (
+            type(s) is Subschema  # and none that is yet to be read
+            and s.pattern is None
+            and s.property_names is s.contains is None
+            and s.multiple_of is None
+            and not (s.pattern_properties or s.prefix_items or s.unique_items)
+            and len(s.properties) <= _MANY
+            and (s.values is None or len(s.values) <= _MANY)
+        )
+
     def is_text(self, variable: Variable) -> bool:
         """Whether a variable admits all strings and nothing else; it is started then."""
         if self._free_texts is None or variable != self._free_texts:
@@ -158,16 +172,17 @@ class PlainStarts:
         if needed & ~allowed or (others is None and allowed.bit_count() < a.minimum):
             return 0
         free = {} if others is None else {_NO_PATTERN: others}
+        branch = ObjectBranch(0, a, tuple(values), free, allowed, needed)
         shape = Shape(
             OBJECT_KIND,
             names,
             first_name=add_names(self._store, [n.encode() for n in names]),
             saturation=max(1, a.minimum, a.maximum or 0),
-            branches=[ObjectBranch(0, a, tuple(values), free, allowed, needed)],
+            branches=[branch],
             members=Members.named(self._forms, names),
             keys=self._free_text,
         )
-        number = self._shapes.add_shape(shape)
+        number = self._shapes.add_object(shape, branch)
         if names:
             self._shapes.supply_first_slots(number)
         if others is not None:

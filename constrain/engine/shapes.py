@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, islice
 
 from constrain.engine.branches import START, UNBOUNDED, ArrayBranch, ObjectBranch, Shape
@@ -71,6 +72,8 @@ from constrain.kernels.step import (
     VSET_WIDTH,
 )
 
+STARTED_AHEAD = 12
+"""Variables of which it is told where their values start before that is asked for."""
 MEMBERS_AT_ONCE = 64
 """Members of an object whose slots are stored together."""
 FIRST_MEMBERS = 24
@@ -172,7 +175,7 @@ class Shapes:
         if found is None:
             found = self._vset_numbers[variables] = len(self.vsets)
             self.vsets.append(variables)
-            self._store.append(m.VSET, (-1,) * VSET_WIDTH, fill=-1)
+            self._store.append_blank(m.VSET, VSET_WIDTH, -1)
         return found
 
     def _add_slot(self, owner: int, vset: int, ways: tuple[tuple[int, int], ...]) -> int:
@@ -188,7 +191,27 @@ class Shapes:
 
     def add_shape(self, shape: Shape) -> int:
         """Add the set of the only branch of a new shape; its number."""
-        number = self._set_numbers[id(shape), (0,)] = self._add_set(shape, (0,))
+        number = self._set_numbers[id(shape), _FIRST] = self._add_set(shape, _FIRST)
+        return number
+
+    def add_object(self, shape: Shape, branch: ObjectBranch) -> int:
+        """As `add_shape` for an object whose members are told by their names alone."""
+        store, sets = self._store, self.sets
+        number = self._set_numbers[id(shape), _FIRST] = len(sets)
+        sets.append((shape, _FIRST))
+        self._rows.append((shape, 0))
+        a, allowed, required = branch.alternative, branch.allowed, branch.required
+        names = len(shape.names)
+        words = _words(names)
+        masks = (allowed, required) if words == 1 else _split(allowed, words) + _split(required, words)
+        at = store.append(m.WORDS, masks)
+        maximum = UNBOUNDED if a.maximum is None else min(a.maximum, UNBOUNDED)
+        is_open = OPEN_ALL if branch.free else CLOSED
+        alt = store.append(m.ALT, (min(a.minimum, UNBOUNDED), maximum, is_open, at, at + words, required.bit_count()))
+        record = (
+            OBJECT_KIND, alt, 1, _ONLY, shape.first_name, names, words, shape.saturation, 0, shape.keys,
+        )  # fmt: skip
+        store.append(m.FST, record)
         return number
 
     def _set(self, shape: Shape, live: tuple[int, ...]) -> int:
@@ -313,25 +336,75 @@ class Shapes:
             self._joint[slot] = alone, joint
         return slot
 
-    def supply_simple_slots(self, number: int, which: int) -> None:
-        """Store the slots of some members beside one, those that are quickly told.
+    def supply_ahead(self, number: int, which: int, slot: int) -> None:
+        """Store what will soon be asked for, now that a slot is: those of members beside it, and what its value holds.
 
-        They are those whose values are known already or say nothing but the types of scalars, where one branch is live
-        that goes on as it is. A mask that lacks one of them costs more than to store them all.
+        While a mask is made, the first piece that Python makes takes longer than several more. What is not plain may
+        take long, though, and is left for when it is reached.
         """
-        block = (which - 1) // MEMBERS_AT_ONCE
-        if (number, block) in self._blocks:
+        _, outermost = self._start_of_containers(0)
+        if number == outermost:  # the first mask looks into an array, and nothing may hold that up
             return
-        self._blocks.add((number, block))
+        started: list[int] = []  # sets of variables
+        self._supply_members(number, which, started)
+        of_object, of_array = self._start_of_containers(self.slots[slot][1])
+        at = 0
+        while True:
+            if of_array > 0:
+                self._supply_items(of_array, started)
+            if of_object > 0:
+                self._supply_members(of_object, 1, started)
+            if at == len(started) or len(started) >= STARTED_AHEAD:
+                return
+            of_object, of_array = self._start_of_containers(started[at])
+            at += 1
+
+    def _start_of_containers(self, vset: int) -> tuple[int, int]:
+        starts = self._store.tables[m.VSET]
+        return int(starts[VSET_WIDTH * vset + V_OBJECT]), int(starts[VSET_WIDTH * vset + V_ARRAY])
+
+    def _supply_members(self, number: int, which: int, started: list[int]) -> None:
+        """Store the slots of the members beside one, of those that are soon told, where a live branch is alone."""
         shape, live = self.sets[number]
-        if len(live) != 1 or shape.order is not None or shape.undecided is not None:
+        if shape.kind != OBJECT_KIND or len(live) != 1 or shape.order is not None or shape.undecided is not None:
+            return
+        block = 0 if which & FREE_BIT else (which - 1) // MEMBERS_AT_ONCE
+        if (number, block) in self._blocks:
             return
         (index,) = live
         branch = shape.branches[index]
         if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
             return
-        first = block * MEMBERS_AT_ONCE
-        self._supply_slots(number, index, branch, first, MEMBERS_AT_ONCE, self.is_at_hand)
+        is_told = partial(self._is_soon_told, started)
+        self._supply_slots(number, index, branch, block * MEMBERS_AT_ONCE, MEMBERS_AT_ONCE, is_told)
+        if len(started) < STARTED_AHEAD:
+            self._blocks.add((number, block))
+
+    def _supply_items(self, number: int, started: list[int]) -> None:
+        """Store the slot of the items of an array, if it is soon told."""
+        shape, live = self.sets[number]
+        if shape.kind != ARRAY_KIND or shape.prefix or len(live) != 1:
+            return
+        (index,) = live
+        branch = shape.branches[index]
+        assert isinstance(branch, ArrayBranch)
+        part = self._only_part(shape, branch, 0)
+        if part is not None and branch.longest and self._is_soon_told(started, part):
+            self._store.memo(M_SLOT << 58 | number << 32, self._plain_slot(number, index, part))
+
+    def _is_soon_told(self, started: list[int], part: Variable) -> bool:
+        """Whether it is known where values of a variable start; that of a light one is found out, if few were yet."""
+        if self.is_at_hand(part):
+            return True
+        if len(started) >= STARTED_AHEAD or not self._plain_starts.is_light(part):
+            return False
+        vset = self.vset((part,))
+        try:
+            self.supply_starts(vset)
+        except ResourceLimitError:  # to be said where it is reached
+            return False
+        started.append(vset)
+        return True
 
     def supply_first_slots(self, number: int) -> None:
         """Store the slots of the first members of a new set of one branch that take no time to be told."""
@@ -344,12 +417,28 @@ class Shapes:
     def _supply_slots(
         self, number: int, index: int, branch: ObjectBranch, first: int, count: int, is_told: Callable[[Variable], bool]
     ) -> None:
-        slots = [
-            self._plain_slot(number, index, part) if part is not None and is_told(part) else 0
-            for part in branch.values[first : first + count]
-        ]
-        if any(slots):
-            self._store.memos(M_SLOT, number, first + 1, slots)
+        values = branch.values
+        if len(values) > count:
+            values = values[first : first + count]
+        told = [part if part is not None and is_told(part) else None for part in values]
+        known, slots, ways = self._plain_slots, self.slots, ((0, index),)
+        found: list[int] = []
+        added: list[int] = []
+        for part in told:
+            if part is None:
+                found.append(0)
+                continue
+            key = number, self._vset_numbers[part,]
+            slot = known.get(key)
+            if slot is None:
+                slot = known[key] = len(slots)
+                slots.append((*key, ways))
+                added += (*key, number)
+            found.append(slot)
+        if added:
+            self._store.append(m.SLOT, added)
+        if any(found):
+            self._store.memos(M_SLOT, number, first + 1, found)
 
     def is_at_hand(self, part: Variable) -> bool:
         """Whether it is known, or soon will be, where values of a variable start; it is stored in the latter case."""
@@ -368,7 +457,12 @@ class Shapes:
         """Store where values of all types start. A mask before a value asks for every one of them."""
         if vset not in self._started:
             self._started.add(vset)
-            self._store.write(m.VSET, VSET_WIDTH * vset, self.starts(vset))
+            try:
+                starts = self.starts(vset)
+            except BaseException:
+                self._started.discard(vset)
+                raise
+            self._store.write(m.VSET, VSET_WIDTH * vset, starts)
 
     def _only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
         """What the value of a member or item must be, where it changes nothing; None elsewhere."""
@@ -897,7 +991,7 @@ class Shapes:
         # A set of its own: its values tell more than that they are valid.
         vset = len(self.vsets)
         self.vsets.append((found.texts,))
-        self._store.append(m.VSET, (-1,) * VSET_WIDTH, fill=-1)
+        self._store.append_blank(m.VSET, VSET_WIDTH, -1)
         self._told[vset] = found
         slot = len(self.slots)
         self._store.append(m.SLOT, (number, vset, -1))
@@ -1102,6 +1196,8 @@ class Shapes:
         return Shape(ARRAY_KIND, prefix=min(prefix, UNBOUNDED), saturation=max(bounds), branches=branches)
 
 
+_FIRST = (0,)  # the live branches of a shape that has one
+_ONLY = 1  # the outcome of the only variable of a set
 _INFINITE = float("inf")
 _NAMES = 5_000  # names of a class looked at to find some that are not in use
 _MAX_SEARCHES = 1_000  # searches for names that are kept

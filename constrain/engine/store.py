@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +61,19 @@ _FEW = 48  # values up to this number are packed, which is quicker than to make 
 
 
 @functools.cache
-def _packer(kind: str, count: int) -> struct.Struct:
-    """Writes `count` numbers of a numpy type, in the sizes of this machine."""
-    return struct.Struct(f"@{count}{kind}")
+def _packers(kind: str) -> list[struct.Struct]:
+    """What writes 0, 1, 2 … numbers of a numpy type, in the sizes of this machine."""
+    return [struct.Struct(f"@{count}{kind}") for count in range(_FEW + 1)]
+
+
+@dataclass(slots=True)
+class _Room:
+    """Where records of one table are written."""
+
+    memory: memoryview
+    size: int  # in elements
+    width: int  # of an element, in bytes
+    packers: list[struct.Struct]
 
 
 class Store(m.Context):
@@ -69,12 +81,12 @@ class Store(m.Context):
 
     def __init__(self) -> None:
         super().__init__()
+        self._rooms: dict[int, _Room] = {}  # of tables that are appended to
         self.allocate_zeroed(_FIRST_SIZES)
         self.bind(m.POSTPONED, np.empty(_POSTPONED, dtype=np.int64))  # read where it was written to, and only there
         self.allocate(m.DFA, 64 * 256, -1)
         self.allocate(m.VSET, 128, -1)
         self._used: dict[int, int] = {}
-        self._memory: dict[int, memoryview] = {}  # of tables that are appended to
         # Number 0 means "none" or "empty" for all of these.
         for counter in (m.N_NAMES, m.N_FREE, m.N_SEEN):
             self.array[counter] = 1
@@ -85,39 +97,53 @@ class Store(m.Context):
         """Elements of an append-only table in use."""
         return self._used.get(table, 0)
 
+    def bind(self, table: int, data: np.ndarray[Any, Any]) -> None:
+        super().bind(table, data)
+        self._rooms.pop(table, None)
+
+    def _room(self, table: int, size: int, fill: int = 0) -> _Room:
+        """The room of a table, with `size` elements at least."""
+        memory = memoryview(self.reserve(table, size, fill))  # type: ignore[arg-type]
+        found = self._rooms[table] = _Room(memory, len(memory), memory.itemsize, _packers(memory.format))
+        return found
+
     def append(self, table: int, values: Sequence[int] | NDArray[np.integer], fill: int = 0) -> int:
         """Add a record; returns the offset of its first element."""
         at = self._used.get(table, 0)
-        end = at + len(values)
-        data = self.tables[table]
-        if data.size < end:
-            data = self.reserve(table, end, fill)
-        if len(values) <= _FEW:
-            memory = self._memory.get(table)
-            if memory is None or memory.obj is not data:  # type: ignore[comparison-overlap]
-                memory = self._memory[table] = memoryview(data)  # type: ignore[arg-type]
-            _packer(memory.format, len(values)).pack_into(memory, at * memory.itemsize, *values)
+        count = len(values)
+        end = self._used[table] = at + count
+        room = self._rooms.get(table)
+        if room is None or room.size < end:
+            room = self._room(table, end, fill)
+        if count <= _FEW:
+            room.packers[count].pack_into(room.memory, at * room.width, *values)
         else:
-            data[at:end] = values
-        self._used[table] = end
+            self.tables[table][at:end] = values
         return at
 
     def append_bytes(self, table: int, data: bytes) -> int:
         """`append` for a table of bytes."""
         at = self._used.get(table, 0)
         end = self._used[table] = at + len(data)
-        memory = self._memory.get(table)
-        if memory is None or len(memory) < end or memory.obj is not self.tables[table]:  # type: ignore[comparison-overlap]
-            memory = self._memory[table] = memoryview(self.reserve(table, end))  # type: ignore[arg-type]
-        memory[at:end] = data
+        room = self._rooms.get(table)
+        if room is None or room.size < end:
+            room = self._room(table, end)
+        room.memory[at:end] = data
+        return at
+
+    def append_blank(self, table: int, count: int, fill: int) -> int:
+        """Add a record that is all `fill`, with which the table is filled where nothing is written."""
+        at = self._used.get(table, 0)
+        end = self._used[table] = at + count
+        room = self._rooms.get(table)
+        if room is None or room.size < end:
+            self._room(table, end, fill)
         return at
 
     def write(self, table: int, at: int, values: tuple[int, ...]) -> None:
         """Write a few numbers over what a table holds from `at` on."""
-        memory = self._memory.get(table)
-        if memory is None or memory.obj is not self.tables[table]:  # type: ignore[comparison-overlap]
-            memory = self._memory[table] = memoryview(self.tables[table])  # type: ignore[arg-type]
-        _packer(memory.format, len(values)).pack_into(memory, at * memory.itemsize, *values)
+        room = self._rooms.get(table) or self._room(table, 0)
+        room.packers[len(values)].pack_into(room.memory, at * room.width, *values)
 
     def memo(self, key: int, value: int) -> None:
         """Store a memo entry."""

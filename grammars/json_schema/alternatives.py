@@ -10,7 +10,7 @@ Variable = frozenset[int]
 ANYTHING: Variable = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rule:
     """How one subschema chooses the values of members: by name, by patterns of the name, and of all others.
 
@@ -50,7 +50,7 @@ class Has:
 Demand = Lacks | Has | Some
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ObjectAlternative:
     """One way to be a valid object.
 
@@ -87,7 +87,7 @@ class Contains:
     against: Variable = ANYTHING
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ArrayAlternative:
     """One way to be a valid array: values of the first positions and of all later ones (None: no later ones).
 
@@ -103,7 +103,7 @@ class ArrayAlternative:
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class StringAlternative:
     """One way to be a valid string: a finite set, or what is found in it, what is not, and a number of code points.
 

@@ -27,7 +27,7 @@ class Evidence:
 
     def __init__(self, subschemas: list[Subschema], expansion: Expansion) -> None:
         self._subschemas, self._expansion = subschemas, expansion
-        self._known: dict[int, bool] = {}
+        self._known = expansion.evident
 
     def has_value(self, index: int, depth: int = _DEPTH) -> bool:
         """Whether a subschema evidently has a value."""
@@ -154,4 +154,6 @@ _UNASKED = _unasked(Subschema(pointer=""))
 
 
 def _may_have_surrogates(value: object) -> bool:
+    if type(value) is str:
+        return not value.isascii()
     return not isinstance(value, bool | int | Fraction | None) and not (isinstance(value, str) and value.isascii())

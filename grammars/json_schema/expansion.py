@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import cast
@@ -182,6 +182,7 @@ class Expansion:
         self._closures: dict[int, frozenset[int]] = {}
         self._literals: dict[object, int] = {}
         self._equal: dict[tuple[object, ...], int] = {}  # by what they ask
+        self.evident: dict[int, bool] = {}  # whether a subschema evidently has a value
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
         self._depth = 0  # of choices within choices whose types are being told
@@ -214,11 +215,6 @@ class Expansion:
             found = self._closures[signed] = self._new_closure(signed)
         return found
 
-    def closures(self, indices: Iterable[int | None]) -> list[frozenset[int]]:
-        """The closure of each of these subschemas, where None stands for one that says nothing."""
-        known = self._closures
-        return [_EMPTY if i is None else known.get(i) or self.closure(i) for i in indices]
-
     def _new_closure(self, signed: int) -> frozenset[int]:
         if signed < 0:
             s = self._subschemas[~signed]
@@ -249,7 +245,11 @@ class Expansion:
         if type(s) is not Subschema or self._marks or self._ordered or s.properties or s.all_of:
             return index  # one that is yet to be read is not for this
         key = None if index in self._tracked_rests else content(s, self._item)
-        return index if key is None else self._equal.setdefault(key, index)
+        if key is None:
+            return index
+        found = self._equal.setdefault(key, index)
+        self.evident[found] = True
+        return found
 
     def _item(self, index: int) -> object:
         """What tells the items of an array from those of others: their number, or what scalars are asked."""

@@ -90,6 +90,7 @@ class Inhabitation:
         self.spelling, self.gap = spelling, gap
         self._shortest: dict[Variable, float] = {ANYTHING: 1}
         self._quick: dict[Variable, float] = {ANYTHING: 0}  # 0: it has a value, infinite: none
+        self._inhabited_parts: dict[int | None, Variable | None] = {None: ANYTHING}  # by subschema; None: no value
         self._lacking: dict[Variable, set[Variable]] = {}  # of variables without a value, the parts that have none
         self._new_names: dict[tuple[int, frozenset[int]], tuple[Members, int]] = {}  # bytes of the shortest one
         self._parts: dict[int, _Parts] = {}  # by address of the alternative
@@ -107,18 +108,25 @@ class Inhabitation:
         """Whether the variable has a value, by the cheapest sufficient look."""
         found = self._quick.get(variable)
         if found is None:
-            if not self._forms.types(variable):
+            if self._forms.evidently_has_value(variable):
+                found = 0
+            elif not self._forms.types(variable):
                 found = INFINITE
             else:
-                evident = self._forms.evidently_has_value(variable) or self._obviously(variable)
-                found = 0 if evident else self._exists(variable)
+                found = 0 if self._obviously(variable) else self._exists(variable)
             self._quick[variable] = found
         return found == 0
 
     def parts(self, indices: Iterable[int | None]) -> list[Variable | None]:
         """The variables of these subschemas, None where there is no value; a subschema None stands for any value."""
-        known, inhabited = self._quick, self.inhabited
-        return [v if known.get(v) == 0 or inhabited(v) else None for v in self._forms.closures(indices)]
+        known = self._inhabited_parts
+        return [known[i] if i in known else self._part(i) for i in indices]
+
+    def _part(self, index: int | None) -> Variable | None:
+        assert index is not None
+        variable = self._forms.closure(index)
+        part = self._inhabited_parts[index] = variable if self.inhabited(variable) else None
+        return part
 
     def _exists(self, variable: Variable) -> float:
         estimate = self._relax(variable, self._quick, any_value=True)

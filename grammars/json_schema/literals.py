@@ -15,18 +15,22 @@ _asked = attrgetter(*(name for name in Subschema.__dataclass_fields__ if name no
 _NOTHING = _asked(Subschema(pointer=""))
 
 
+_TYPES = {
+    str: ir.STRING, int: ir.INTEGER, bool: ir.BOOLEAN, type(None): ir.NULL, list: ir.ARRAY, dict: ir.OBJECT,
+}  # fmt: skip
+
+
 def type_of(value: object) -> int:
     """The type atom of an exact JSON value."""
-    if value is None:
-        return ir.NULL
-    if isinstance(value, bool):
-        return ir.BOOLEAN
-    if isinstance(value, int):
-        return ir.INTEGER
+    found = _TYPES.get(type(value))
+    if found is not None:
+        return found
     if isinstance(value, Fraction):
         return ir.INTEGER if value.denominator == 1 else ir.FRACTION
     if isinstance(value, str):
         return ir.STRING
+    if isinstance(value, int):
+        return ir.INTEGER
     return ir.ARRAY if isinstance(value, list) else ir.OBJECT
 
 

@@ -86,9 +86,9 @@ class Members:
         """These names in order, and all others, of which nothing tells one from another."""
         self = cls.__new__(cls)
         self._forms, self.names = forms, names
-        self._always, self._number = [], {}
+        self._always, self._number = _NONE_ALWAYS, _NO_NUMBERS
         self.components = self.languages = ()
-        self.classes = self.free = key_classes(())
+        self.classes = self.free = _ONE_CLASS
         return self
 
     def _classes(self) -> tuple[KeyClass, ...]:
@@ -168,6 +168,11 @@ class Members:
         rule = some.rule
         assert rule is not None
         return not any(self._holds(p, members) for p, _ in rule.patterns)
+
+
+_ONE_CLASS = key_classes(())
+_NONE_ALWAYS: list[Component] = []  # of members that are told apart by their names alone; never changed
+_NO_NUMBERS: dict[Component, int] = {}
 
 
 def component_language(component: Component) -> TextLanguage:

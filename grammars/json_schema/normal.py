@@ -169,9 +169,9 @@ class NormalForm:
         """Whether a subschema only asserts things of the value itself, its members and its items."""
         return self._expansion.is_plain(index)
 
-    def closures(self, indices: Iterable[int | None]) -> list[Variable]:
-        """The variable of each of these subschemas, any value for None."""
-        return self._expansion.closures(indices)
+    def closure(self, index: int) -> Variable:
+        """The variable in which a subschema holds."""
+        return self._expansion.closure(index)
 
     def single(self, variable: Variable) -> Subschema | None:
         """The subschema that is all of a variable, where it is plain and nothing has to be looked into but its fields.
@@ -247,7 +247,7 @@ class NormalForm:
         """The alternatives for objects."""
         found = self._memo.objects.get(variable)
         if found is None and (single := self.single(variable)) is not None:
-            found = plain.objects(single, self.types(variable))
+            found = plain.objects(single, single.types if single.values is None else self.types(variable))
             if found is not None:
                 self._memo.objects[variable] = found
         if found is None:
@@ -423,7 +423,8 @@ class NormalForm:
         found = self._memo.arrays.get(variable)
         if found is None and (single := self.single(variable)) is not None:
             item = ANYTHING if single.items is None else self._expansion.closure(single.items)
-            found = plain.arrays(single, self.types(variable), item if self.types(item) else None)
+            types = single.types if single.values is None else self.types(variable)
+            found = plain.arrays(single, types, item if self.types(item) else None)
             if found is not None:
                 self._memo.arrays[variable] = found
         if found is None:
@@ -533,7 +534,7 @@ class NormalForm:
         """The alternatives for strings."""
         found = self._memo.strings.get(variable)
         if found is None and (single := self.single(variable)) is not None:
-            found = plain.strings(single, self.types(variable))
+            found = plain.strings(single, single.types if single.values is None else self.types(variable))
             if found is not None:
                 self._memo.strings[variable] = found
         if found is None:
@@ -608,7 +609,7 @@ class NormalForm:
         """The alternatives for null, booleans and numbers."""
         found = self._memo.atoms.get(variable)
         if found is None and (single := self.single(variable)) is not None:
-            found = plain.atoms(single, self.types(variable))
+            found = plain.atoms(single, single.types if single.values is None else self.types(variable))
             if found is not None:
                 self._memo.atoms[variable] = found
         if found is None:

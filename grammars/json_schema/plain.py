@@ -90,12 +90,28 @@ def asks_of_numbers(s: Subschema) -> bool:
 
 
 def atoms(s: Subschema, types: int) -> AtomAlternatives | None:
-    """The alternatives for null, booleans and numbers, where nothing but their types is asked."""
-    if not types & (ir.NULL | ir.BOOLEAN | ir.NUMBER):
+    """The alternatives for null, booleans and numbers."""
+    types &= ir.NULL | ir.BOOLEAN | ir.NUMBER
+    if not types:
         return _NO_ATOMS
-    if s.values is not None or asks_of_numbers(s):
+    if s.values is not None:
         return None
-    return _atoms(types & (ir.NULL | ir.BOOLEAN | ir.NUMBER), s.integral_fraction)
+    if not types & ir.NUMBER or not asks_of_numbers(s):
+        return _atoms(types, s.integral_fraction)
+    low, high = s.exclusive_minimum, s.exclusive_maximum
+    low_excluded = low is not None and (s.minimum is None or low >= s.minimum)
+    high_excluded = high is not None and (s.maximum is None or high <= s.maximum)
+    number = NumberConstraint(
+        integer=not types & ir.FRACTION,
+        integral_fraction=bool(s.integral_fraction or types & ir.FRACTION),
+        minimum=low if low_excluded else s.minimum,
+        exclusive_minimum=low_excluded,
+        maximum=high if high_excluded else s.maximum,
+        exclusive_maximum=high_excluded,
+        multiples=() if s.multiple_of is None else (s.multiple_of,),
+        non_integer=not types & ir.INTEGER,
+    )
+    return AtomAlternatives(bool(types & ir.NULL), (False, True) if types & ir.BOOLEAN else (), (number,))
 
 
 @functools.cache

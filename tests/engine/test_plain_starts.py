@@ -17,14 +17,16 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.engine.plain_starts import PlainStarts
+from constrain.engine.shapes import Shapes
 from constrain.grammars.json_schema.evident import Evidence
 from constrain.grammars.json_schema.expansion import Expansion
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.load import load
 from constrain.grammars.json_schema.normal import NormalForm
+from constrain.kernels.step import V_STRING
 from tests.engine.each_token import each_token
 from tests.engine.test_random_schemas import matching, near_misses
-from tests.oracles import FULL, Walker, accepts, allowed, attempt, mixed_tokens, validators
+from tests.oracles import FULL, Walker, accepts, allowed, attempt, mixed_tokens, validators, vocabulary
 
 SETTINGS = settings(
     max_examples=400 if FULL else 40, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
@@ -117,6 +119,32 @@ def test_both_ways_to_lower_a_schema_agree_with_a_validator(schema: Any, seed: i
     assert verdicts == wanted
 
 
+_bounds = st.sampled_from([-1, 0, 0.5, 1, 2])
+
+
+@SETTINGS
+@given(
+    schema=st.fixed_dictionaries(
+        {"type": st.sampled_from(["integer", "number", ["number", "null"], ["integer", "boolean", "string"]])},
+        optional={
+            "minimum": _bounds,
+            "exclusiveMinimum": _bounds,
+            "maximum": _bounds,
+            "exclusiveMaximum": _bounds,
+            "multipleOf": st.sampled_from([0.5, 2]),
+        },
+    )
+)
+def test_bounds_on_numbers_are_those_of_the_general_way(schema: Any) -> None:
+    document = load(schema)
+    forms = NormalForm(document)
+    made = forms.atoms(forms.variable((document.root,)))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _general_way(monkeypatch)
+        forms = NormalForm(document)
+        assert made == forms.atoms(forms.variable((document.root,)))
+
+
 @SETTINGS
 @given(schema=_roots, seed=st.integers(0, 2**20))
 def test_masks_are_those_of_the_general_way_and_of_every_token_alone(schema: Any, seed: int) -> None:
@@ -203,3 +231,58 @@ def test_a_place_without_a_value_is_named_by_its_own_pointer() -> None:
     with pytest.raises(constrain.UnsatisfiableSchemaError) as error:
         constrain.json_schema({"properties": {"a": {**empty}, "b": {**empty}}, "required": ["b"], "type": "object"})
     assert error.value.pointer == "/properties/b"
+
+
+_ONE_OF_TWO = {"enum": ["x", "y"]}
+_NESTED = {
+    "type": "object",
+    "properties": {
+        "a": _ONE_OF_TWO,
+        "b": {
+            "type": "object",
+            "properties": {
+                "c": {"enum": ["z"]},
+                "d": {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"e": {"type": "integer", "minimum": 1}}},
+                },
+            },
+        },
+        "f": {"type": "string", "pattern": "^u"},
+    },
+}
+
+
+def test_what_comes_soon_is_stored_with_the_first_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    made = Shapes.slot
+    monkeypatch.setattr(Shapes, "slot", lambda self, *key: asked.append(key[1]) or made(self, *key))
+    matcher = constrain.json_schema(_NESTED).compile(vocabulary("bytes")).matcher()
+    asked.clear()
+    assert matcher.accept_bytes(b'{"a":"x"')
+    assert len(asked) == 1
+    assert matcher.accept_bytes(b',"b":{"c":"z","d":[{"e":3},{"e":4}]}')
+    assert len(asked) == 1
+    assert matcher.accept_bytes(b',"f":"u"}')  # the language of a pattern is made where it is reached
+    assert len(asked) == 2
+    assert matcher.is_accepting
+
+
+def test_a_limit_met_ahead_is_said_where_it_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Shapes.start
+
+    def limited(self: Shapes, vset: int, kind: int) -> int:
+        (variable,) = self.vsets[vset]
+        if kind == V_STRING and self._forms.pointer(variable) == "/properties/b/properties/c":
+            raise constrain.ResourceLimitError("", "enum", "it is too much")
+        return start(self, vset, kind)
+
+    monkeypatch.setattr(Shapes, "start", limited)
+    matcher = constrain.json_schema(_NESTED).compile(vocabulary("bytes")).matcher()
+    assert matcher.accept_bytes(b'{"a":"x","b":{"d":[{"e":3}]')
+    other = matcher.fork()
+    for _ in range(2):
+        with pytest.raises(constrain.ResourceLimitError):
+            matcher.accept_bytes(b',"c":"z"')
+    assert other.accept_bytes(b"}}")
+    assert other.is_accepting
