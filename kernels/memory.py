@@ -204,13 +204,14 @@ class Context:
         self.allocated += data.nbytes - (self.tables[table].nbytes if table in self.tables else 0)
         self.bind(table, data)
 
-    def reserve(self, table: int, size: int, fill: int = 0) -> np.ndarray[Any, Any]:
-        """Grow `table` to at least `size` elements, keeping what it holds; returns it."""
+    def reserve(self, table: int, size: int, fill: int | None = 0) -> np.ndarray[Any, Any]:
+        """Grow `table` to at least `size` elements, keeping what it holds; returns it. None: the rest is open."""
         data = self.tables[table]
         if data.size < size:
             grown = np.empty(max(size, 2 * data.size), dtype=data.dtype)
             grown[: data.size] = data
-            grown[data.size :] = fill
+            if fill is not None:
+                grown[data.size :] = fill
             self.allocated += grown.nbytes - data.nbytes
             self.bind(table, grown)
             return grown

@@ -163,8 +163,18 @@ class Scanners:
             m.STATE, (flags, outcome, entry, entries, shortest, free, after, -1, 0, 0, -1, pad, 0, 0, 0)
         )
         number = at // STATE_WIDTH
-        self._store.reserve(m.DFA, (number + 1) * 256, -1)
+        self._room_for_rows(number, 1)
         return number
+
+    def _room_for_rows(self, first: int, count: int) -> NDArray[np.int32]:
+        """The rows of new states, one after the other, none of them built: all -1."""
+        end = (first + count) * 256
+        dfa = self._store.tables[m.DFA]
+        if dfa.size < end:
+            dfa = self._store.reserve(m.DFA, max(end, _MORE_ROWS * 256), None)
+        rows: NDArray[np.int32] = dfa[first * 256 : end]
+        rows.fill(-1)
+        return rows
 
     def _set_row(self, number: int, row: np.ndarray) -> None:  # type: ignore[type-arg]
         self._store.tables[m.DFA][number * 256 : number * 256 + 256] = row
@@ -212,7 +222,7 @@ class Scanners:
     def _begin_like(self, kept: _Beginning) -> None:
         """Copy the states of free text, which are the same in every automaton."""
         self._store.append(m.STATE, kept.states[self._store.used(m.STATE) :])
-        self._store.reserve(m.DFA, kept.rows.size, -1)[: kept.rows.size] = kept.rows
+        self._room_for_rows(0, kept.rows.size // 256)[:] = kept.rows
         self._known = {key: known.copy() for key, known in kept.known.items()}
         self._numbers, self._texts, self._free = dict(kept.numbers), dict(kept.texts), dict(kept.free)
         self.free_text_distance = kept.distance
@@ -589,12 +599,11 @@ class Scanners:
 
     def _add_beginning(self, languages: tuple[Language, ...], variables: tuple[int, ...]) -> int:
         """Add the first states of some languages at once, with their rows; the number of the first."""
-        states, rows, records = beginning(languages)
+        states, rows, live, records = beginning(languages)
         new = records.copy()
         new[:, Q_OUTCOME] *= self._outcome(sum(1 << v for v in variables))
         first = self._store.append(m.STATE, new.reshape(-1)) // STATE_WIDTH
-        dfa = self._store.reserve(m.DFA, (first + len(states)) * 256, -1)
-        dfa[first * 256 : (first + len(states)) * 256] = np.where(rows > 0, rows + (first - 1), rows)
+        np.add(rows, live * np.int32(first - 1), out=self._room_for_rows(first, len(states)))
         for number, (language, state) in enumerate(states, start=first):
             part = ((language, state, variables),)
             self._numbers["atom", part] = number
@@ -618,6 +627,7 @@ class Scanners:
 
 
 _FEW_PARTS = 4
+_MORE_ROWS = 512  # rows there is room for once the first are not enough
 _USUAL = frozenset((NUMBER, INTEGER, _NULL, _TRUE, _FALSE))
 """Languages that are in most grammars."""
 _BEGINNING = 24  # states of such a language whose rows are added at once
@@ -626,21 +636,22 @@ _BEGINNING = 24  # states of such a language whose rows are added at once
 @functools.cache
 def beginning(
     languages: tuple[Language, ...],
-) -> tuple[list[tuple[Language, int]], NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[list[tuple[Language, int]], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """The first states of some languages of `_USUAL`, of each in the order of their distance, and those after them.
 
     With their rows, one after the other, of 1 + the index of a state or 0, or -1 throughout for those after the first;
-    and the records of all, with 1 for the outcome of those that accept.
+    with 1 wherever a row has a state, else 0; and the records of all, with 1 for the outcome of those that accept.
     """
     if len(languages) > 1:
         found = [beginning((language,)) for language in languages]
-        offsets = [*accumulate((len(states) for states, _, _ in found), initial=0)]
+        offsets = [*accumulate((len(states) for states, *_ in found), initial=0)]
         return (
-            [state for states, _, _ in found for state in states],
+            [state for states, *_ in found for state in states],
             np.concatenate(
-                [np.where(rows > 0, rows + at, rows) for (_, rows, _), at in zip(found, offsets, strict=False)]
+                [np.where(rows > 0, rows + at, rows) for (_, rows, *_), at in zip(found, offsets, strict=False)]
             ),
-            np.concatenate([records for _, _, records in found]),
+            np.concatenate([live for _, _, live, _ in found]),
+            np.concatenate([records for *_, records in found]),
         )
     (language,) = languages
     states = [language.start]
@@ -657,13 +668,21 @@ def beginning(
     records[:, Q_SHORTEST] = [language.shortest(s) for s in states]
     records[:, [Q_LOOP, Q_LOOP_ROW, Q_PAD]] = -1
     records[:, Q_FLAGS] = np.where((rows > 0).any(axis=1), HAS_NEXT, 0)
-    return [(language, state) for state in states], rows.reshape(-1), records
+    live = (rows > 0).astype(np.int32)
+    return [(language, state) for state in states], rows.reshape(-1), live.reshape(-1), records
+
+
+def prepare() -> None:
+    """Have what atoms usually begin with at hand."""
+    words = (_FALSE, _TRUE)
+    for languages in ((NUMBER,), (INTEGER,), words, (NUMBER, *words, _NULL), (INTEGER, _NULL), (NUMBER, _NULL)):
+        beginnings(languages)
 
 
 @functools.cache
 def beginnings(languages: tuple[Language, ...]) -> NDArray[np.int32] | None:
     """By byte, 1 + the index in `beginning` of the state after it; None where a byte begins texts of two of them."""
-    _, rows, _ = beginning(languages)
+    _, rows, *_ = beginning(languages)
     first = [*accumulate((len(beginning((language,))[0]) for language in languages[:-1]), initial=0)]
     starts = rows.reshape(-1, 256)[first]
     return None if ((starts > 0).sum(axis=0) > 1).any() else starts.sum(axis=0, dtype=np.int32)
