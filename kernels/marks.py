@@ -50,7 +50,22 @@ from .memory import (
     view8,
     view32,
 )
-from .step import ATOM, FST_WIDTH, FULL, KEY, LITERAL, MISS, OK, RAW, S_NAMES, STRING, name_bytes_at
+from .step import (
+    ATOM,
+    FST_WIDTH,
+    FULL,
+    KEY,
+    LITERAL,
+    MISS,
+    OK,
+    RAW,
+    S_NAMES,
+    STRING,
+    X_BACKSLASH,
+    X_HEX,
+    X_LOW,
+    name_bytes_at,
+)
 
 ENTER, STEP_IN, STEP_IN_SPECIAL, KEY_IN, KEY_IN_SPECIAL = range(5)
 """Kinds of postponed walks: of what is below a node in the given state; of a node from the state before its byte; of a
@@ -167,6 +182,10 @@ def walk_size(longest: int) -> int:
 
 _OUTSIDE = np.zeros(256, dtype=np.bool_)  # bytes that can come outside strings
 _OUTSIDE[list(b' \t\n\r"{}[]:,-+.eE0123456789truefalsn')] = True
+_ESCAPED = np.zeros(256, dtype=np.bool_)  # bytes that can come after a backslash
+_ESCAPED[list(b'"\\/bfnrtu')] = True
+_HEXADECIMAL = np.zeros(256, dtype=np.bool_)
+_HEXADECIMAL[list(b"0123456789abcdefABCDEF")] = True
 
 
 @njit
@@ -193,12 +212,15 @@ def is_hopeless(C: Any, walk: Any, at: int, byte: int) -> bool:
 def _admitted(C: Any, walk: Any, at: int) -> int:
     """Which bytes can follow a state on the walk's stack, so far as is evident: see `_is_admitted`."""
     mode = walk[at + 1]
-    if mode == STRING or mode == RAW:
+    if mode == RAW:
         return 0
-    if mode != KEY and mode != LITERAL:
+    if mode != KEY and mode != LITERAL and mode != STRING:
         return 1 if C[WIRE] == 0 or (mode != ATOM and C[WIRE] < 2) else 0
     q, first = walk[at + 2], walk[at + 4]
-    if walk[at + 3] != 0 or (mode == KEY and first >> 60):  # within an escape, or a free name
+    escape = walk[at + 3] & 15
+    if C[WIRE] == 0 and (escape == X_BACKSLASH or escape == X_HEX or escape == X_LOW):
+        return 3 if escape == X_BACKSLASH else 4
+    if mode == STRING or walk[at + 3] != 0 or (mode == KEY and first >> 60):  # within an escape, or a free name
         return 0
     if mode == KEY:
         first = view(C, FST)[view(C, FRAMES)[walk[at] * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
@@ -212,11 +234,13 @@ def _admitted(C: Any, walk: Any, at: int) -> int:
 @njit
 def _is_admitted(admitted: int, byte: int) -> bool:
     """Whether `_admitted` lets a byte pass: 0 all, 1 those that occur outside strings, 2 a range and what ends names
-    or begins an escape.
+    or begins an escape, 3 what comes after a backslash, 4 hexadecimal digits.
     """
     kind = admitted & 0xFF
     if kind == 2:
         return admitted >> 8 & 0xFF <= byte <= admitted >> 16 or byte == 0x22 or byte == 0x5C
+    if kind >= 3:
+        return _ESCAPED[byte] if kind == 3 else _HEXADECIMAL[byte]
     return kind == 0 or _OUTSIDE[byte]
 
 

@@ -1,8 +1,8 @@
 """One step of one sequence: the two calls that a sampling loop makes for each token.
 
 They do the usual case without a lock (see `automaton_lock.py` of the engine), and give a code back for every other one:
-a mask that is not there yet, a piece that has to be supplied, a sequence that has ended (its position is negative), an
-automaton that is locked or has a layer above it.
+a mask that takes long to compute, a piece that has to be supplied, a sequence that has ended (its position is
+negative), an automaton that is locked or has a layer above it.
 
 Of what is left most is Python's own: numba's dispatcher looks at the types of all arguments, which takes as long as
 the step of a short token. `entry_points` leaves it out, so its callers answer for the types.
@@ -16,11 +16,28 @@ from typing import Any
 
 from numba.core import types
 
-from .intern import P_ROW, POS_WIDTH
+from .intern import F_STATE, FRAME_WIDTH, P_MODE, P_N, P_Q, P_ROW, P_STACK, POS_WIDTH
 from .jit import entry_point, njit
 from .mask import REFUSED, accept_token, row_of
-from .memory import LAYERED, LENGTHS, LOCKED, POS, ROW_WORDS, ROWS, TOKEN_OFF, context, view, view32
-from .step import MISS, OK
+from .memory import (
+    FRAMES,
+    FREE_TEXT_STATE,
+    FST,
+    LAYERED,
+    LENGTHS,
+    LOCKED,
+    POS,
+    RESUME,
+    ROW_WORDS,
+    ROWS,
+    STATE,
+    TOKEN_OFF,
+    WIRE,
+    context,
+    view,
+    view32,
+)
+from .step import COUNTED, FST_WIDTH, KEY, MISS, OK, Q_FLAGS, Q_FREE, RAW, S_KEYS, STATE_WIDTH, STRING
 
 
 @njit(nogil=False)
@@ -38,25 +55,53 @@ def follow(address: int, position: int, token: int) -> int:
 def write_row(address: int, position: int, out: Any, index: int) -> int:
     """Write the mask of a position into row `index` of `out` (int32, rows x words, extra words are cleared).
 
-    OK; or MISS where the mask is not there yet or has no such place, and then nothing is written.
+    OK; or MISS where the mask is not there yet, and takes a while or help, or has no such place; then nothing is
+    written.
     """
     C = context(address)
     words = C[ROW_WORDS]
     if position < 0 or C[LOCKED] != 0 or C[LAYERED] != 0:
         return MISS
-    row = view(C, POS)[position * POS_WIDTH + P_ROW]
-    if row < 0 or index < 0 or index >= out.shape[0] or out.shape[1] < words:
+    if index < 0 or index >= out.shape[0] or out.shape[1] < words:
         return MISS
+    row = view(C, POS)[position * POS_WIDTH + P_ROW]
+    if row < 0:
+        if not _is_narrow(C, position):
+            return MISS
+        row = row_of(C, position)
+        if row < 0:
+            return MISS
     _copy(C, row, out, index)
     return OK
 
 
 @njit
+def _is_narrow(C: Any, position: int) -> bool:
+    """Whether few nodes of the vocabulary's trie are looked at to compute a mask that is not begun yet."""
+    records = view(C, POS)
+    at = position * POS_WIDTH
+    mode = records[at + P_MODE]
+    if mode == RAW or C[WIRE] != 0 or C[RESUME] != 0:
+        return False
+    if mode == STRING:
+        state = view(C, STATE)
+        q = records[at + P_Q] * STATE_WIDTH
+        return state[q + Q_FREE] != 0 and state[q + Q_FLAGS] & COUNTED == 0
+    if mode == KEY and records[at + P_N] >> 60 != 0:
+        frame = view(C, FRAMES)[records[at + P_STACK] * FRAME_WIDTH + F_STATE]
+        return view(C, FST)[frame * FST_WIDTH + S_KEYS] == C[FREE_TEXT_STATE]
+    return True
+
+
+@njit
 def fill_row(address: int, position: int, out: Any, index: int) -> int:
-    """As `write_row`, for a caller who holds the lock; a mask that is not there yet is computed. OK, MISS or FULL."""
+    """As `write_row`, for a caller who holds the lock; any mask that is not there yet is computed.
+
+    OK, MISS or FULL; or REFUSED where there is no such place, or the automaton has a layer above it.
+    """
     C = context(address)
     if position < 0 or C[LAYERED] != 0 or index < 0 or index >= out.shape[0] or out.shape[1] < C[ROW_WORDS]:
-        return MISS
+        return REFUSED
     row = row_of(C, position)
     if row < 0:
         return row

@@ -54,6 +54,7 @@ from constrain.kernels.step import (
     FULL,
     MISS,
     NO_BLANKS,
+    OK,
     Q_LOOP,
     Q_LOOP_ROW,
     Q_READY,
@@ -189,6 +190,23 @@ class Automaton:
                 return
         assert self.unique is not None
         self.unique.copy_row(position, out)
+
+    def fill(self, kernel: Callable[[int, int, Any, int], int], position: int, out: Any, index: int) -> bool:
+        """Write the mask of a position to row `index` of `out` by `fill_row`; False where it takes another way."""
+        C = self.C
+        if C[m.RESUME] == position + 1 and C[m.N_MISSES]:  # it was begun a moment ago
+            self.supply_missing()
+        while True:
+            code = kernel(self.address, position, out, index)
+            if code == MISS:
+                self.supply_missing()
+            elif code == FULL:
+                self.store.grow(int(C[m.FULL_TABLE]))
+            else:
+                break
+        if self._to_keep:
+            self._keep_content(position)
+        return code == OK
 
     def only_byte(self, position: int) -> int:
         """The one byte that can follow; 256 where there are several or the document may end."""

@@ -209,7 +209,8 @@ class Matcher:
                 return
             with self._lock:
                 position = self._position()
-                if self._fill(self._address, position, bitmask, index) == OK:
+                if self._automaton.fill(self._fill, position, bitmask, index):
+                    self._compiled._trim()
                     return
         self._fill_any(bitmask, index, max_tokens)
 
