@@ -32,6 +32,7 @@ SECOND_BYTES: tuple[tuple[int, bytes], ...] = (
     (0xEF, b"\xbb"), (0xEF, bytes({*range(0x80, 0xC0)} - {0xBB})),
 )  # fmt: skip
 """Further classes by the second byte after some first bytes; numbered after those by first byte."""
+ASCII_CLASSES = sum(group[0] < 0x80 for group in FIRST_BYTES)  # the first so many are those of ASCII characters
 NO_CLASS = len(FIRST_BYTES) + len(SECOND_BYTES)  # the bit of what is never skipped
 assert NO_CLASS < 63
 

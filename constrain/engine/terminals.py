@@ -16,6 +16,7 @@ from constrain.grammars.languages.base import Language
 from constrain.grammars.languages.text import FREE_TEXT
 from constrain.kernels import memory as m
 from constrain.kernels.classes import (
+    ASCII_CLASSES,
     CLASS_BY_FIRST,
     CLASS_BY_SECOND,
     NO_CLASS,
@@ -122,8 +123,10 @@ class Terminals:
             trie.byte, trie.depth, own, trie.token_offset, trie.token_ids, self.longest,
             token_classes_of, self._token_points,
         )  # fmt: skip
-        self._with_class = np.zeros((NO_CLASS + 1, self.words), dtype=np.int32)  # by class: tokens that hold it
-        class_rows(token_classes_of, self._with_class)
+        # By class, the tokens that hold it; and last those that hold any class beyond ASCII, or what is in no class.
+        self._with_class = np.zeros((NO_CLASS + 2, self.words), dtype=np.int32)
+        class_rows(token_classes_of, self._with_class[:-1])
+        np.bitwise_or.reduce(self._with_class[ASCII_CLASSES:-1], axis=0, out=self._with_class[-1])
         self._longest_first = np.argsort((self.longest - self._token_points).astype(np.int16), kind="stable").astype(
             np.int32
         )
@@ -204,7 +207,10 @@ class Terminals:
                 return NO_ROW
             found = self._loop_rows[loop] = self._new_row()
             row = self._rows[found * self.words : (found + 1) * self.words]
-            others = [c for c in range(NO_CLASS + 1) if not loop >> c & 1]
+            if loop >> ASCII_CLASSES:
+                others = [c for c in range(NO_CLASS + 1) if not loop >> c & 1]
+            else:
+                others = [c for c in range(ASCII_CLASSES) if not loop >> c & 1] + [NO_CLASS + 1]
             np.bitwise_or.reduce(self._with_class[others], axis=0, out=row)
             np.invert(row, out=row)
             self._sizes[found] = longest_in(row, self._longest_first, self._token_points)
