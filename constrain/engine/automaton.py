@@ -326,6 +326,8 @@ class Automaton:
     def _keep_content(self, position: int) -> None:
         """Keep the row of a string that was just written for other grammars, but for the tokens that end the string."""
         state, self._to_keep = self._to_keep, 0
+        if position >= TRACKED:  # of the layer above
+            return
         records = self.store.tables[m.POS]
         at = position * POS_WIDTH
         mode, q, x, row = records[at + np.array((P_MODE, P_Q, P_X, P_ROW))].tolist()

@@ -332,3 +332,39 @@ def test_limits_are_named_when_compiled() -> None:
     with pytest.raises(constrain.ResourceLimitError) as caught:
         constrain.json_schema({"type": "array", "uniqueItems": True, "minItems": 10**9})
     assert caught.value.keyword == "uniqueItems"
+
+
+@pytest.mark.parametrize(
+    "items", [{"pattern": "^\\.[^/]+$"}, {"type": "string", "pattern": "^\\.[^/]*$"}, {"minLength": 2}]
+)
+def test_masks_of_items_that_differ_one_after_the_other(items: dict[str, Any]) -> None:
+    """Into one bitmask, as a sampling loop does: rows of the automaton and of the layer above it take turns."""
+    array = {"type": "array", "uniqueItems": True, "items": items}
+    text = b'{"a": [".min.js", ".min.css"], "b": {"c": [".js", ".min"]}}'
+    for piece in (1, 2, 5):
+        tokens = {text[i : i + piece] for i in range(0, len(text), piece)} - {bytes([b]) for b in range(256)}
+        every = [*(bytes([b]) for b in range(256)), *sorted(tokens), b"</s>"]
+        vocabulary = constrain.Vocabulary.from_tokens(every, eos_token_ids=[len(every) - 1])
+        schema = {"properties": {"a": array, "b": {"additionalProperties": array}}}
+        compiled = constrain.json_schema(schema).compile(vocabulary)
+        for _ in range(2):
+            matcher = compiled.matcher()
+            mask = np.zeros((1, compiled.bitmask_words), dtype=np.int32)
+
+            def admits(token: int, mask: Any = mask) -> bool:
+                return bool(mask[0, token >> 5] >> (token & 31) & 1)
+
+            for i in range(0, len(text), piece):
+                token = every.index(text[i : i + piece])
+                matcher.fill_next_token_bitmask(mask)
+                assert admits(token), text[:i]
+                assert matcher.accept_token(token)
+                if text[: i + piece].endswith(b'[".js", ".m'):
+                    twin = matcher.fork()
+                    assert twin.accept_bytes(b'in", ".j')
+                    twin.fill_next_token_bitmask(mask)
+                    assert admits(ord("s"))
+                    assert twin.accept_token(ord("s"))
+                    twin.fill_next_token_bitmask(mask)
+                    assert admits(ord("x"))
+                    assert not admits(ord('"'))
