@@ -147,6 +147,11 @@ def memo_key(kind: int, a: int, b: int) -> int:
     return (kind << 58) | (a << 32) | b
 
 
+def packed_key(kind: int, a: int, b: int) -> int:
+    """`memo_key` for callers in Python, without the call of a kernel."""
+    return kind << 58 | a << 32 | b
+
+
 @njit
 def memo_get(C: Any, key: int) -> int:
     """The value stored for `key`, or -1."""

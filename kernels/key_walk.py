@@ -50,7 +50,6 @@ from .marks import (
 from .memory import (
     ALT,
     DFA,
-    ENDED,
     FRAMES,
     FST,
     KEY_LOOPS,
@@ -404,22 +403,6 @@ def after_free_name(C: Any, stack: int, outcome: int) -> int:
 
 
 @njit
-def _after_any(C: Any, stack: int, outcome: int) -> int:
-    """`after_free_name`, where the last answer is at hand: most names that can end in one walk end alike."""
-    if C[ENDED] != stack + 1 or C[ENDED + 1] != outcome:
-        code = after_free_name(C, stack, outcome)
-        if code != OK:
-            return code
-        C[ENDED], C[ENDED + 1] = stack + 1, outcome
-        for k in range(5):
-            C[ENDED + 2 + k] = C[OUT + k]
-        return OK
-    for k in range(5):
-        C[OUT + k] = C[ENDED + 2 + k]
-    return OK
-
-
-@njit
 def _rest_walk(C: Any, node: int, base: int) -> int:
     """Mark the special tokens below a node that ends a key, its state on the walk's stack.
 
@@ -475,7 +458,7 @@ def _end_name(
         token = tokens[node_first(nodes, i)]
         if used != 0 and _is_used(C, used, n & _24, token, skip, node_depth(nodes, i) - 1):
             return DEAD
-        code = _after_any(C, stack, outcome)
+        code = after_free_name(C, stack, outcome)
     if code != OK:
         return code
     push(C, walk, node_depth(nodes, i) * 5)

@@ -75,8 +75,7 @@ LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, LOOP_FAR = range(RESUME + 3, RESUME + 7)
 LOOP_STATE, LOOP_SET, LOOP_ALLOWED, LOOP_NEVER, LOOP_DONE, LOOP_DEPTH, LOOP_EDGE = range(RESUME + 7, RESUME + 14)
 LOOP_CLASS, LOOP_MOST, N_REACHED, REACHED = range(RESUME + 14, RESUME + 18)  # LOOP_MOST: states to look at
 REACHED_BY = REACHED + 2 * MAX_REACHED  # by state reached: the classes that lead to it
-ENDED = REACHED_BY + 2 * MAX_REACHED  # 1 + the object, the outcome and the five numbers of a state: see `key_walk.py`
-WIRE = ENDED + 7  # see `wire.py`
+WIRE = REACHED_BY + 2 * MAX_REACHED  # see `wire.py`
 ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written as JSON; -1 for none
 # Whether only what has to be escaped is, and in one way: bit 0. Bits 1 to 4 for the first bytes 0xF1 to 0xF4 that no
 # token has alone: the characters behind them have to be escaped too.

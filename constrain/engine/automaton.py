@@ -44,6 +44,7 @@ from constrain.kernels.intern import (
     memo_value,
     new_frame,
     new_position,
+    packed_key,
 )
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
 from constrain.kernels.loops import EVERY_CLASS, FAR, UNLIMITED, find_key_loop, find_loop
@@ -298,7 +299,7 @@ class Automaton:
         else:
             assert kind == intern.M_TABLE_ROW
             value = self.terminals.limited_row(store, a, b)
-        store.memo(kind << 58 | a << 32 | b, value)
+        store.memo(packed_key(kind, a, b), value)
 
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted.

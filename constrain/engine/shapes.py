@@ -51,7 +51,7 @@ from constrain.grammars.json_schema.normal import (
 )
 from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
-from constrain.kernels.intern import M_SLOT
+from constrain.kernels.intern import M_SLOT, packed_key
 from constrain.kernels.step import (
     ALT_WIDTH,
     ARRAY_KIND,
@@ -390,7 +390,7 @@ class Shapes:
         assert isinstance(branch, ArrayBranch)
         part = self._only_part(shape, branch, 0)
         if part is not None and branch.longest and self._is_soon_told(started, part):
-            self._store.memo(M_SLOT << 58 | number << 32, self._plain_slot(number, index, part))
+            self._store.memo(packed_key(M_SLOT, number, 0), self._plain_slot(number, index, part))
 
     def _is_soon_told(self, started: list[int], part: Variable) -> bool:
         """Whether it is known where values of a variable start; that of a light one is found out, if few were yet."""
@@ -451,7 +451,7 @@ class Shapes:
     def supply_only_slot(self, number: int, which: int, part: Variable) -> None:
         """Store the slot of a member or item of a set of one branch, which asks this of the value, if it is at hand."""
         if self.is_at_hand(part):
-            self._store.memo(M_SLOT << 58 | number << 32 | which, self._plain_slot(number, 0, part))
+            self._store.memo(packed_key(M_SLOT, number, which), self._plain_slot(number, 0, part))
 
     def supply_starts(self, vset: int) -> None:
         """Store where values of all types start. A mask before a value asks for every one of them."""

@@ -84,7 +84,7 @@ class Store(m.Context):
         self._rooms: dict[int, _Room] = {}  # of tables that are appended to
         self.allocate_zeroed(_FIRST_SIZES)
         self.bind(m.POSTPONED, np.empty(_POSTPONED, dtype=np.int64))  # read where it was written to, and only there
-        self.bind(m.DFA, np.empty(64 * 256, dtype=np.int32))  # rows are filled when they are begun
+        self.allocate(m.DFA, 64 * 256)  # a row is filled when it is begun
         self.allocate(m.VSET, 128, -1)
         self._used: dict[int, int] = {}
         # Number 0 means "none" or "empty" for all of these.
