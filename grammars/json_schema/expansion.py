@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import cast
+from typing import NamedTuple, cast
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
@@ -140,7 +140,7 @@ class _Known:
                 name = cast(str, atom[1])
                 known = self._value(name)
                 added = frozenset().union(*map(self._expansion.closure, cast("frozenset[int]", atom[2])))
-                if ("absent", name) in self._partial.atoms or self._expansion.plainly_empty(known | added):
+                if ("absent", name) in self._partial.atoms or self._expansion.plainly_empty(known | added, known):
                     return None
                 left = [i for i in added if i not in known and not self._is_implied(known, i)]
                 if left or name not in self._present:
@@ -150,7 +150,7 @@ class _Known:
         return frozenset(out)
 
     def _is_implied(self, known: frozenset[int], signed: int) -> bool:
-        return signed < 0 and self._expansion.plainly_empty(known | self._expansion.closure(~signed))
+        return signed < 0 and self._expansion.plainly_empty(known | self._expansion.closure(~signed), known)
 
     def _value(self, name: str) -> frozenset[int]:
         """What the value of a member must be."""
@@ -171,6 +171,31 @@ _FOLLOWED = {ir.OBJECT: ("absent", "has", "some"), ir.STRING: ("pattern", "not p
 def _is_simple(o: Option, types: int) -> bool:
     """Whether an option is one atom, about one member of an object or one pattern of a string."""
     return not o[0] and len(o[1]) == 1 and next(iter(o[1]))[0] in _FOLLOWED.get(types, ())
+
+
+class _Refusal(NamedTuple):
+    """What plainly follows where a subschema does not hold: the types left, or which values, if of some types, are not.
+
+    Of its values it is known only what tells them apart; None where more than those is asked.
+    """
+
+    types: int
+    values: frozenset[object] | None
+    value_types: int
+
+
+class _Summary(NamedTuple):
+    """What signed subschemas ask of a value: its types, none where they contradict each other; those that hold; the
+    values that are plainly refused, by the types that values of must be for that; and the others that do not hold."""
+
+    types: int
+    positive: list[int]
+    refused: dict[int, frozenset[object]]
+    others: list[int]
+
+
+_NO_VALUES: frozenset[object] = frozenset()
+_NO_SUMMARY = _Summary(ir.ANY_TYPE, [], {}, [])
 
 
 class Expansion:
@@ -199,6 +224,8 @@ class Expansion:
         self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
         self._plain: dict[int, bool] = {}
         self._asks: dict[int, bool] = {}
+        self._refusals: dict[int, _Refusal] = {}  # by the signed number of what must not hold
+        self._summaries: dict[frozenset[int], _Summary] = {}
         self._found_in: dict[tuple[str, str], bool] = {}  # whether a pattern is found in a text
         self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
@@ -734,56 +761,76 @@ class Expansion:
             found = self._member_values[key] = frozenset().union(*map(self.closure, asked))
         return found
 
-    def plainly_empty(self, signed: frozenset[int]) -> bool:
-        """Whether no value can have all these signed subschemas hold, as far as a quick look tells."""
+    def plainly_empty(self, signed: frozenset[int], known: frozenset[int] = _EMPTY) -> bool:
+        """Whether no value can have all these signed subschemas hold, as far as a quick look tells.
+
+        `known` are some of them that are asked about time and again, with others.
+        """
         found = self._empty.get(signed)
         if found is None:
             self._empty[signed] = False  # where it depends on itself
-            found = self._empty[signed] = self._looks_empty(signed)
+            found = self._empty[signed] = self._looks_empty(signed, known)
         return found
 
-    def _looks_empty(self, signed: frozenset[int]) -> bool:
-        types = ir.ANY_TYPE
-        for i in signed:
-            if ~i in signed:
-                return True
-            s = self._subschemas[i if i >= 0 else ~i]
-            if i >= 0:
-                types &= self.types(i)
-            elif says_nothing(s) and not s.all_of:
-                return True
-            elif self._asks_only(~i, values=False):
-                types &= ~s.types if s.integral_fraction else ~(s.types & ~ir.NUMBER)
+    def _looks_empty(self, signed: frozenset[int], known: frozenset[int]) -> bool:
+        summary = self._summary(known)
+        if len(signed) > len(known):
+            summary = self._joined(summary, signed - known, signed)
+        types, positive = summary.types, summary.positive
         if not types:
             return True
-        if any(i >= 0 and self._listed(i, types) is not None for i in signed):
-            return self._lists_nothing(signed, types)
-        positive = [i for i in signed if i >= 0]
+        if any(self._listed(i, types) is not None for i in positive):
+            return self._lists_nothing(summary)
         return len(positive) > 1 and any(
             self._disjoint_sets(frozenset((a,)), frozenset((b,)), types, 2)
             for k, a in enumerate(positive)
             for b in positive[k + 1 :]
         )
 
-    def _lists_nothing(self, signed: frozenset[int], types: int) -> bool:
-        """Whether no value is left of those that these list and that the others plainly do not refuse."""
+    def _summary(self, signed: frozenset[int]) -> _Summary:
+        found = self._summaries.get(signed)
+        if found is None:
+            found = self._summaries[signed] = self._joined(_NO_SUMMARY, signed, signed)
+        return found
+
+    def _joined(self, summary: _Summary, added: frozenset[int], signed: frozenset[int]) -> _Summary:
+        """A summary with some more signed subschemas, so that it is one of `signed`."""
+        types, positive, others = summary.types, [*summary.positive], [*summary.others]
+        refused = summary.refused
+        for i in added:
+            if ~i in signed:
+                types = 0
+            if i >= 0:
+                types &= self.types(i)
+                positive.append(i)
+                continue
+            refusal = self._refusals.get(i)
+            if refusal is None:
+                refusal = self._refusals[i] = self._refusal(~i)
+            types &= refusal.types
+            if refusal.values is not None:
+                before = refused.get(refusal.value_types, _NO_VALUES)
+                refused = {**refused, refusal.value_types: before | refusal.values}
+            elif refusal.types == ir.ANY_TYPE:
+                others.append(i)
+        return _Summary(types, positive, refused, others)
+
+    def _refusal(self, index: int) -> _Refusal:
+        s = self._subschemas[index]
+        if says_nothing(s) and not s.all_of:
+            return _Refusal(0, None, 0)
+        if self._asks_only(index, values=False):
+            return _Refusal(~s.types if s.integral_fraction else ~(s.types & ~ir.NUMBER), None, 0)
+        if s.values is None or not s.integral_fraction or not self._asks_only(index, values=True):
+            return _Refusal(ir.ANY_TYPE, None, 0)
+        return _Refusal(ir.ANY_TYPE, frozenset(map(identity, s.values)), s.types)
+
+    def _lists_nothing(self, summary: _Summary) -> bool:
+        """Whether no value is left of those that some list and that the others plainly do not refuse."""
+        types, others = summary.types, [*summary.others]
         left: frozenset[object] | None = None
         shortest: list[object] = []
-        refused: list[frozenset[object]] = []
-        others = []
-        for i in signed:
-            if i < 0:
-                s = self._subschemas[~i]
-                if (
-                    s.values is not None
-                    and s.integral_fraction
-                    and self._asks_only(~i, values=True)
-                    and types & ~s.types == 0
-                ):
-                    refused.append(self._listed_identities(~i, types) or frozenset())
-                else:
-                    others.append(i)
-                continue
+        for i in summary.positive:
             listed = self._listed_identities(i, types)
             if listed is None:
                 others.append(i)
@@ -794,12 +841,17 @@ class Expansion:
             if left is None or len(values) < len(shortest):
                 shortest = values
             left = listed if left is None else left & listed
-        for each in refused:
-            left = left - each if left else left
+        for value_types, values_ in summary.refused.items() if left else ():
+            if types & ~value_types == 0:
+                left = (left or _NO_VALUES) - values_
         if not left or len(shortest) > MAX_TESTED:
             return not left
         return not any(
-            type_of(v) & types and identity(v) in left and all(self._may_hold(i, v) for i in others) for v in shortest
+            type_of(v) & types
+            and identity(v) in left
+            and not any(type_of(v) & t and identity(v) in values_ for t, values_ in summary.refused.items())
+            and all(self._may_hold(i, v) for i in others)
+            for v in shortest
         )
 
     def _asks_only(self, index: int, *, values: bool) -> bool:
