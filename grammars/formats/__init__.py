@@ -17,12 +17,12 @@ from ..regex import full_language
 from ..regex.utf8 import CodePointLanguage
 from . import addresses, dates, identifiers, resources
 from .emails import ADDRESS_LITERAL, Email
-from .hosts import HostName
+from .hosts import MAX_NAME, HostName
 from .idn import UnicodeHostName
 from .machine import LanguageMachine, Machine, MachineLanguage
 from .patterns import Pattern
 
-__all__ = ["KNOWN_FORMATS", "NARROWINGS", "format_language", "format_superset"]
+__all__ = ["KNOWN_FORMATS", "NARROWINGS", "format_language", "format_superset", "split_format"]
 
 _PATTERNS = {
     "duration": dates.DURATION,
@@ -57,6 +57,12 @@ _MACHINES: dict[str, Callable[[], Machine[Any]]] = {
 OLD_HOSTNAME = "hostname of RFC 1034"
 """What `hostname` means up to draft 06, by a name of its own."""
 _MACHINES[OLD_HOSTNAME] = lambda: HostName(any_hyphens=True)
+
+_UNCOUNTED: dict[str, tuple[Callable[[], Machine[Any]], int]] = {
+    "hostname": (lambda: HostName(any_hyphens=False, counted=False), MAX_NAME),
+    OLD_HOSTNAME: (lambda: HostName(any_hyphens=True, counted=False), MAX_NAME),
+}
+"""Formats of which it is a bound that makes most states: machines without it, and the most code points."""
 
 KNOWN_FORMATS = frozenset((*_PATTERNS, *_MACHINES)) - {OLD_HOSTNAME}
 """The names that `format_language` knows. Others are annotations."""
@@ -151,6 +157,26 @@ def format_language(name: str, draft: int = 2020) -> TextLanguage | None:
             if found is None:
                 found = _languages[name] = _build(name)
     return found
+
+
+def split_format(name: str) -> tuple[TextLanguage, int | None] | None:
+    """A language, and the most code points where that is a bound, that together mean what `format_language` means."""
+    if name not in _UNCOUNTED:
+        language = format_language(name)
+        return None if language is None else (language, None)
+    make, most = _UNCOUNTED[name]
+    key = f"{name} of any length"
+    with _lock:
+        found = _languages.get(key)
+        if found is None:
+            found = _languages[key] = MachineLanguage(make(), (_language_of_any_length, (name,)))
+    return found, most
+
+
+def _language_of_any_length(name: str) -> TextLanguage:
+    found = split_format(name)
+    assert found is not None
+    return found[0]
 
 
 def format_superset(name: str, draft: int = 2020) -> TextLanguage | None:

@@ -8,36 +8,41 @@ thought of decides that, as Punycode is arithmetic over the whole label; such la
 from __future__ import annotations
 
 from ..languages.base import LengthSet
-from .machine import Machine, Move, between
+from .machine import Machine, Move, at_least, between
 
 MAX_LABEL = 63
 MAX_NAME = 253
 
 HostKey = tuple[int, bool, int]
-"""Length of the label so far, whether its last character is a hyphen, length of the name so far."""
+"""Length of the label so far, whether its last character is a hyphen, length of the name so far if it is counted."""
 
 
 class HostName(Machine[HostKey]):
-    """Host names; with `any_hyphens`, `--` may stand anywhere inside a label, as in drafts 04 and 06."""
+    """Host names; with `any_hyphens`, `--` may stand anywhere inside a label, as in drafts 04 and 06.
+
+    Unless `counted`, they may be of any length.
+    """
 
     start = (0, False, 0)
 
-    def __init__(self, any_hyphens: bool) -> None:
+    def __init__(self, any_hyphens: bool, *, counted: bool = True) -> None:
         self.any_hyphens = any_hyphens
+        self._counts = int(counted)
 
     def moves(self, state: HostKey) -> list[Move[HostKey]]:
         label, hyphen, name = state
         if name == MAX_NAME:
             return []
+        longer = name + self._counts
         moves: list[Move[HostKey]] = []
         if label and name + 2 <= MAX_NAME:
             # Neither a hyphen nor a dot can be last.
             if label + 2 <= MAX_LABEL and (self.any_hyphens or not (hyphen and label == 3)):
-                moves.append((0x2D, 0x2D, (label + 1, True, name + 1)))
+                moves.append((0x2D, 0x2D, (label + 1, True, longer)))
             if not hyphen:
-                moves.append((0x2E, 0x2E, (0, False, name + 1)))
+                moves.append((0x2E, 0x2E, (0, False, longer)))
         if label < MAX_LABEL:
-            after = (label + 1, False, name + 1)
+            after = (label + 1, False, longer)
             moves += [(0x30, 0x39, after), (0x41, 0x5A, after), (0x61, 0x7A, after)]
         return moves
 
@@ -53,8 +58,9 @@ class HostName(Machine[HostKey]):
         low = 0 if self.accepts(state) else 1
         # At the end of a full label only a dot can follow, which takes a further character after it.
         room = MAX_LABEL - label
-        if room == 0:
-            return LengthSet(between(0, left).bits & ~2, left + 1, 1)
-        if hyphen and room == 1:
-            return LengthSet(between(low, left).bits & ~4, left + 1, 1)
-        return between(low, left)
+        gap = 1 if room == 0 else 2 if hyphen and room == 1 else None
+        if not self._counts:
+            return at_least(low) if gap is None else LengthSet(1 << gap - 1 | 1 << gap + 1, gap + 1, 1)
+        if gap is None:
+            return between(low, left)
+        return LengthSet(between(low, left).bits & ~(1 << gap), left + 1, 1)

@@ -11,7 +11,7 @@ import functools
 from dataclasses import dataclass
 
 from constrain.grammars.errors import ResourceLimitError
-from constrain.grammars.formats import format_language, format_superset
+from constrain.grammars.formats import format_language, format_superset, split_format
 from constrain.grammars.json_schema.bounded_text import BoundedText
 from constrain.grammars.json_schema.normal import StringAlternative
 from constrain.grammars.languages.base import TextLanguage
@@ -59,13 +59,14 @@ def texts_of(alternative: StringAlternative) -> Texts:
         ResourceLimitError: whether there is any takes too long to decide; without a pointer.
     """
     try:
-        return _texts_of(alternative)
+        return _texts_of(alternative, split=True)
     except ResourceLimitError as error:
         keyword = "pattern" if alternative.patterns or alternative.not_patterns or alternative.either else "format"
         raise ResourceLimitError(error.pointer, keyword, error.reason, error.limit) from None
 
 
-def _texts_of(alternative: StringAlternative) -> Texts:
+def _texts_of(alternative: StringAlternative, *, split: bool) -> Texts:
+    """`texts_of`; with `split`, a format that is all that is asked beside a length may become a bound in part."""
     low, high = alternative.minimum, alternative.maximum
     if alternative.values is not None:
         return Texts(literal_set(alternative.values), low, high)
@@ -76,6 +77,11 @@ def _texts_of(alternative: StringAlternative) -> Texts:
         low = max(low, least)
         high = most if high is None else high if most is None else min(high, most)
     wanted += [search_language(_any_of(found)) for found, not_found in alternative.either if not not_found]
+    if split and alternative == StringAlternative(formats=alternative.formats[:1], minimum=low, maximum=high):
+        apart = split_format(alternative.formats[0]) if alternative.formats else None
+        if apart is not None:
+            language, most = apart
+            return _settled(language, low, most if high is None else high if most is None else min(high, most))
     wanted += [language for language in map(format_language, alternative.formats) if language is not None]
     language = intersection(*wanted) if wanted else FREE_TEXT
     excluded = [search_language(p) for p in alternative.not_patterns]
@@ -121,6 +127,8 @@ def _knows_lengths(language: CodePointLanguage) -> bool:
 def name_language(alternative: StringAlternative) -> TextLanguage:
     """The texts of a string alternative as one language, which counts by itself."""
     texts = texts_of(alternative)
+    if texts.bounded and alternative.formats:
+        texts = _texts_of(alternative, split=False)
     if not texts.bounded:
         return texts.language
     assert isinstance(texts.language, CodePointLanguage)
