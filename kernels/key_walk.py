@@ -120,6 +120,7 @@ from .text_walk import NO_ROW, limited_row
 
 _FEW = 48
 _MANY = 400
+_SOME = 4
 _UNCLASSED = 1 << NO_CLASS
 _BY_TOKEN = 2  # a subtree whose tokens have to be tried one by one
 KEY_LOOP_WIDTH = 4
@@ -281,16 +282,18 @@ def content_walk(
             set_bit(rows, base, tokens[t])
         size = node_end(nodes, i) - i
         between = state > 0 and view(C, STATE)[state * STATE_WIDTH + Q_FLAGS] & BOUNDARY != 0
-        if plenty and between and not within and size > _MANY:
-            record = lookup(C, M_KEY_LOOP, fst, state)
-            if record == MISS:
+        if plenty and between and size > (_SOME if within else _MANY):
+            # Within a loop that does not hold for all that is below, another one may that is at hand.
+            key = memo_key(M_KEY_LOOP, fst, state)
+            record = memo_get(C, key) if within else lookup(C, M_KEY_LOOP, fst, state)
+            if record == MISS and not within:
                 if postpone_with(C, KEY_IN, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
                     return FULL
                 i = node_end(nodes, i)
                 continue
             loops = view(C, KEY_LOOPS)
-            known = record * KEY_LOOP_WIDTH
-            if classes[i] & ~loops[known] == 0 and height[i] <= loops[known + 3]:
+            known = max(0, record) * KEY_LOOP_WIDTH
+            if record >= 0 and classes[i] & ~loops[known] == 0 and height[i] <= loops[known + 3]:
                 set_below(C, i, base)
                 i = node_end(nodes, i)
                 continue

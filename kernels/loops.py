@@ -76,7 +76,7 @@ from .step import (
 )
 
 UNLIMITED = 1 << 60
-_WIDE = 8  # with fewer ASCII characters to follow, a walk is narrow anyway
+WIDE = 8  # with fewer ASCII characters to follow, a walk is narrow anyway
 EVERY_CLASS = (1 << NO_CLASS) - 1
 # How much of a vocabulary a class is in, roughly: digits, letters (a-f, g-z, A-F, G-Z), ASCII, other characters.
 _WEIGHTS = np.array([2, 8, 8, 4, 4] + [1] * 26 + [2] * (NO_CLASS - 31), dtype=np.int64)
@@ -357,7 +357,7 @@ def find_loop(address: int, q: int) -> int:
     for b in range(0x20, 0x7F):
         if dfa[q * 256 + b] != 0:
             wide += 1
-    if wide < _WIDE:
+    if wide < WIDE:
         states[at + Q_LOOP] = 0
         return OK
     if _close(C, q, 0) != OK:

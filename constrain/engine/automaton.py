@@ -20,12 +20,12 @@ from constrain.engine.budget import Budget
 from constrain.engine.class_loops import names_of_class
 from constrain.engine.distance import Measure, distance
 from constrain.engine.escapes import intersection, long_escapes
-from constrain.engine.scanners import PYTHON_WORDS
 from constrain.engine.shapes import Shapes
 from constrain.engine.store import Store
 from constrain.engine.terminals import Terminals
 from constrain.engine.text_style import TextStyle
 from constrain.engine.uniqueness import Uniqueness
+from constrain.engine.usual_atoms import PYTHON_WORDS
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.normal import NormalForm
 from constrain.grammars.languages.base import Language
@@ -47,7 +47,7 @@ from constrain.kernels.intern import (
     packed_key,
 )
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
-from constrain.kernels.loops import EVERY_CLASS, FAR, UNLIMITED, find_key_loop, find_loop
+from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import (
@@ -72,6 +72,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_STYLE = TextStyle()
 _WHITESPACE = {"none": NO_BLANKS, "bounded": BOUNDED_BLANKS, "spaced": SPACED}
+_FAR_ENOUGH = 4
+"""Characters of a free name for which a loop holds that is at hand; else one is looked for."""
 DIGIT_LIMIT = 400
 """Characters of one number after which it may only be brought to its end."""
 
@@ -306,8 +308,11 @@ class Automaton:
 
         Then a row of another grammar, of all tokens that stay within the string, does as well.
         """
-        store = self.store
-        language = self.shapes.scanners.alone(state) if with_row and self.around is None else None
+        store, scanners = self.store, self.shapes.scanners
+        if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0 and scanners.is_narrow(state):
+            store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] = 0  # as the kernel would find
+            return
+        language = scanners.alone(state) if with_row and self.around is None else None
         if language is not None:
             row = self.terminals.kept_content(store, *language)
             if row is not None:
@@ -315,8 +320,8 @@ class Automaton:
                 return
             self._to_keep = state
         if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0:
-            self.shapes.scanners.find_padding(state)
-            self.C[m.LOOP_MOST] = self.shapes.scanners.worth_looking_at(state)
+            scanners.find_padding(state)
+            self.C[m.LOOP_MOST] = scanners.worth_looking_at(state)
             while find_loop(self.address, state) == MISS:
                 self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
         if with_row:
@@ -342,12 +347,14 @@ class Automaton:
         shape, live = self.shapes.sets[number]
         branches = [b for i in live if isinstance(b := shape.branches[i], ObjectBranch)]
         wanted = {members for b in branches for members in b.free}
-        repeated = self.shapes.scanners.repeated(state, wanted)
-        loop, dead, far = (0, 0, 0) if repeated is None else names_of_class(*repeated)
-        if self.shapes.scanners.takes_any(state, wanted):
-            loop, dead, far = EVERY_CLASS, 0, UNLIMITED
-        elif far < FAR:
-            self.C[m.LOOP_MOST] = self.shapes.scanners.worth_looking_at(state)
+        scanners = self.shapes.scanners
+        loop, dead, far = EVERY_CLASS, 0, scanners.free_names.steps_within_reach(state, wanted)
+        if far < _FAR_ENOUGH:
+            repeated = scanners.free_names.repeated(state, wanted)
+            if repeated is not None:
+                loop, dead, far = names_of_class(*repeated)
+        if far < _FAR_ENOUGH:
+            self.C[m.LOOP_MOST] = scanners.worth_looking_at(state)
             while find_key_loop(self.address, number, state) == MISS:
                 self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
             loop, dead, far = self.C[[m.LOOP_ALIVE, m.LOOP_DEAD, m.LOOP_FAR]].tolist()
@@ -396,7 +403,7 @@ class Automaton:
             if isinstance(branch, ObjectBranch):
                 wanted.update(branch.free)
         taken = used | {n.encode() for n in shape.names}
-        return int(self.shapes.scanners.has_name(at, wanted, prefix, taken))
+        return int(self.shapes.scanners.free_names.has_name(at, wanted, prefix, taken))
 
     def _escape_successors(self, state: int, packed: int) -> int:
         """The states after a code point whose \\u spelling begins as packed; an offset in WORDS, 0 for none."""

@@ -10,6 +10,7 @@ from constrain.engine.automaton import Automaton
 from constrain.engine.automaton_lock import AutomatonLock
 from constrain.engine.markers import NO_MARKERS, Markers
 from constrain.engine.terminals import Terminals
+from constrain.engine.uniqueness import crossing_of
 from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -52,6 +53,7 @@ def _prepare(terminals: Terminals) -> None:
         terminals.table(store, 0, key)
     for limit in range(_SHORT_LIMITS):
         terminals.limited_row(store, 0, limit)
+    crossing_of(terminals)
 
 
 def _check_completeness(grammar: Grammar, vocabulary: Vocabulary, terminals: Terminals) -> None:
@@ -97,6 +99,8 @@ class CompiledGrammar:
         self._forms, self._inhabitation = self._new_forms()
         self._automaton = self._new_automaton()
         self._lock.guard(self._automaton.store)
+        if self._automaton.around is None and grammar._pattern is None:
+            self._automaton.shapes.supply_first()
 
     def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary whose tokens the automaton reads."""

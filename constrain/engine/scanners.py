@@ -6,28 +6,29 @@ strings of the grammar. What a completed text means is its *outcome*, the set of
 
 from __future__ import annotations
 
-import functools
 import weakref
-from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.engine.free_names import FreeNames
 from constrain.engine.store import Store
-from constrain.grammars.json_schema.keys import KeyClass
+from constrain.engine.text_entries import ANY_NAME, UNBOUNDED_LENGTH, Entry, TextPart
+from constrain.engine.usual_atoms import FALSE, NULL, TRUE, USUAL, USUAL_TOGETHER, beginning, beginnings
 from constrain.grammars.json_schema.normal import AtomAlternatives, StringAlternative
 from constrain.grammars.json_schema.texts import texts_of
 from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, Role, TextLanguage
-from constrain.grammars.languages.extent import has_many, shortest_text
-from constrain.grammars.languages.number import INTEGER, NUMBER, number_language
+from constrain.grammars.languages.number import number_language
+from constrain.grammars.languages.product import Steps, joined
 from constrain.grammars.languages.text import FREE_TEXT
-from constrain.grammars.regex.classes import CodePoints
+from constrain.grammars.regex.classes import FIRST_SURROGATE, LAST_SURROGATE
 from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
 from constrain.kernels.distinct import distinct
+from constrain.kernels.loops import WIDE
 from constrain.kernels.memory import MAX_REACHED
 from constrain.kernels.step import (
     BOUNDARY,
@@ -41,17 +42,13 @@ from constrain.kernels.step import (
     LITERAL_BIT,
     LITERALS_WIDTH,
     Q_FLAGS,
-    Q_LOOP,
-    Q_LOOP_ROW,
     Q_OUTCOME,
     Q_PAD,
-    Q_SHORTEST,
     SIMPLE,
     STATE_WIDTH,
     UNIVERSAL,
 )
 
-_UNBOUNDED = 1 << 60
 _ROLE_FLAGS = {
     Role.PLAIN: 0,
     Role.CALL: CALL,
@@ -61,58 +58,20 @@ _ROLE_FLAGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One string alternative of a scanner: bounds on the code points, and the variable that it makes valid."""
-
-    low: int
-    high: int
-    variable: int
-
-
-_ANY_NAME = Entry(0, _UNBOUNDED, 0)
-_CHEAP_FIRST = sorted(range(256), key=lambda b: (b < 0x20 or b in (0x22, 0x5C), b))  # bytes that need no escape first
-
-TextPart = tuple[TextLanguage, int, tuple[Entry, ...]]
 AtomPart = tuple[Language, int, tuple[int, ...]]
-
-
-class _Word(Language):
-    """The language of one literal."""
-
-    def __init__(self, word: bytes) -> None:
-        self.word = word
-        self.start = 1
-        self._rows = []
-        for i in range(len(word) + 1):
-            row = np.zeros(256, dtype=np.int32)
-            if i < len(word):
-                row[word[i]] = i + 2
-            self._rows.append(row)
-
-    def row(self, state: int) -> np.ndarray:  # type: ignore[type-arg]
-        return self._rows[state - 1]
-
-    def accepting(self, state: int) -> bool:
-        return state == len(self.word) + 1
-
-    def shortest(self, state: int) -> int:
-        return len(self.word) + 1 - state
-
-
-_NULL, _TRUE, _FALSE = _Word(b"null"), _Word(b"true"), _Word(b"false")
-PYTHON_WORDS = _Word(b"None"), _Word(b"True"), _Word(b"False")
 
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """What every automaton begins with: the dead state and those of free text."""
+    """What every automaton begins with: the dead state, those of free text, and those of usual atoms."""
 
     states: np.ndarray  # type: ignore[type-arg]
     rows: np.ndarray  # type: ignore[type-arg]
     known: dict[tuple[Language, object], dict[int, int]]
     numbers: dict[tuple[object, ...], int]
     texts: dict[int, tuple[TextPart, ...]]
+    atoms: dict[int, tuple[AtomPart, ...]]
+    begun: set[tuple[object, ...]]
     free: dict[int, int]
     distance: list[int]
 
@@ -127,7 +86,7 @@ class Scanners:
     """
 
     def __init__(self, store: Store, outcome: Callable[[int], int]) -> None:
-        self.words = _NULL, _TRUE, _FALSE
+        self.words = NULL, TRUE, FALSE
         self._store = store
         self._outcome = outcome
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -136,7 +95,7 @@ class Scanners:
         self._lengths: dict[LengthSet, int] = {}
         self._known: dict[tuple[Language, object], dict[int, int]] = {}  # a language on its own: its states' numbers
         self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
-        self._many: dict[tuple[TextLanguage, int], bool] = {}
+        self.free_names = FreeNames(self)
         self._begun: set[tuple[object, ...]] = set()  # languages of atoms, with variables, of which states were added
         self._add_state(0, 0)  # dead
         self._free: dict[int, int] = {}  # state of free text -> its number here, counted from FREE_TEXT_STATE
@@ -144,9 +103,15 @@ class Scanners:
             self._begin_like(_beginning[0])
         else:
             self._add_free_text()
+            self._add_usual_atoms()
             _beginning.append(self._kept())
 
     # ---- states ------------------------------------------------------------------------------------------------------
+
+    @property
+    def state_count(self) -> int:
+        """One more than the number of the last state."""
+        return self._store.used(m.STATE) // STATE_WIDTH
 
     def _add_state(
         self,
@@ -186,10 +151,10 @@ class Scanners:
         states = [FREE_TEXT.start]
         for state in states:
             states.extend(s for s in np.unique(FREE_TEXT.row(state)).tolist() if s and s not in states)
-        self.free_text_states = len(states)
+        self.freetext_states = len(states)
         self.free_text_start = self._store.used(m.STATE) // STATE_WIDTH
         one = self._outcome(1)
-        entry = (_ANY_NAME,)
+        entry = (ANY_NAME,)
         for state in states:
             boundary = FREE_TEXT.boundary(state)
             flags = (BOUNDARY if boundary else 0) | (UNIVERSAL if FREE_TEXT.universal(state) else 0)
@@ -206,6 +171,11 @@ class Scanners:
         for state in states:
             self.build_row(self._free[state])
 
+    def _add_usual_atoms(self) -> None:
+        """The states where values begin that are numbers, booleans or null, and nothing more is asked of them."""
+        for languages in USUAL_TOGETHER:
+            self.row(self._atom_state([(language, language.start, (0,)) for language in languages]))
+
     def _kept(self) -> _Beginning:
         store = self._store
         used = store.used(m.STATE)
@@ -215,18 +185,21 @@ class Scanners:
             {key: known.copy() for key, known in self._known.items()},
             dict(self._numbers),
             dict(self._texts),
+            dict(self._atoms),
+            set(self._begun),
             dict(self._free),
             self.free_text_distance,
         )
 
     def _begin_like(self, kept: _Beginning) -> None:
-        """Copy the states of free text, which are the same in every automaton."""
+        """Copy the states of free text and of usual atoms, which are the same in every automaton."""
         self._store.append(m.STATE, kept.states[self._store.used(m.STATE) :])
         self._room_for_rows(0, kept.rows.size // 256)[:] = kept.rows
         self._known = {key: known.copy() for key, known in kept.known.items()}
         self._numbers, self._texts, self._free = dict(kept.numbers), dict(kept.texts), dict(kept.free)
+        self._atoms, self._begun = dict(kept.atoms), set(kept.begun)
         self.free_text_distance = kept.distance
-        self.free_text_states = len(kept.free)
+        self.freetext_states = len(kept.free)
         self.free_text_start = 1
         self._outcome(1)
         self._store.array[m.FREE_TEXT_STATE] = kept.free[FREE_TEXT.start]
@@ -234,7 +207,10 @@ class Scanners:
     def build_row(self, number: int) -> None:
         """Fill the row of a state."""
         if number in self._texts:
-            row = self._product_row(self._texts[number], self._text_state)
+            count = self.state_count
+            row = self._product_row(self._texts[number], self.text_state)
+            if self.state_count > count and self.free_names.are_told_apart(number):
+                self.free_names.note_inside(number, row, count)
         elif number in self._atoms:
             parts = self._atoms[number]
             begun = self._begin_together(parts) if len(parts) > 1 else None
@@ -277,7 +253,17 @@ class Scanners:
                 for part, (targets, _), digit in zip(parts, every, of_kind, strict=True)
                 if digit
             ]
-            numbers.append(number_of(live) if live else 0)
+            if len(live) != 1:
+                numbers.append(number_of(live) if live else 0)
+                continue
+            ((language, t, what),) = live
+            known = self._known.get((language, what))
+            if known is None:
+                known = self._known[language, what] = {0: 0}
+            number = known.get(t)
+            if number is None:
+                number = known[t] = number_of(live)
+            numbers.append(number)
         return np.array(numbers, dtype=np.int32).take(column)
 
     # ---- strings -----------------------------------------------------------------------------------------------------
@@ -293,104 +279,13 @@ class Scanners:
         by_language: dict[TextLanguage, list[Entry]] = {}
         for variable, a in alternatives:
             texts = texts_of(a)
-            high = _UNBOUNDED if texts.high is None else min(texts.high, _UNBOUNDED)
+            high = UNBOUNDED_LENGTH if texts.high is None else min(texts.high, UNBOUNDED_LENGTH)
             if not texts.empty:
-                by_language.setdefault(texts.language, []).append(Entry(min(texts.low, _UNBOUNDED - 1), high, variable))
+                by_language.setdefault(texts.language, []).append(
+                    Entry(min(texts.low, UNBOUNDED_LENGTH - 1), high, variable)
+                )
         parts = [(language, language.start, tuple(dict.fromkeys(es))) for language, es in by_language.items()]
-        return self._text_state(parts) if parts else 0
-
-    def key_start(self, classes: Iterable[KeyClass]) -> int:
-        """The state in which a free name begins that belongs to one of these classes, or to any where there are none.
-
-        The outcome at its end is 1 for the first bit, and bit 1 + i for each i among the members of its class.
-        """
-        parts: list[TextPart] = [(FREE_TEXT, FREE_TEXT.start, (_ANY_NAME,))]
-        for c in classes:
-            entries = tuple(Entry(0, _UNBOUNDED, i + 1) for i in sorted(c.members))
-            parts.append((c.language, c.language.start, entries or (_ANY_NAME,)))
-        return self._text_state(parts)
-
-    def _classes_at(self, number: int) -> list[tuple[frozenset[int], TextLanguage, int]]:
-        """The classes of names that can still be completed from a state: members, and where their language stands."""
-        parts = self._texts[number]
-        if len(parts) == 1 and parts[0][2] == (_ANY_NAME,):
-            return [(frozenset(), *parts[0][:2])]
-        return [
-            (frozenset(e.variable - 1 for e in entries if e.variable), language, state)
-            for language, state, entries in parts
-            if language is not FREE_TEXT or entries != (_ANY_NAME,)
-        ]
-
-    def reach(self, number: int, wanted: Container[frozenset[int]]) -> int:
-        """How a name can go on to one of the wanted classes: 0 not, 1 without end, 2 in ways that may be few."""
-        found = 0
-        for members, language, state in self._classes_at(number):
-            if members in wanted:
-                key = (language, state)
-                many = self._many.get(key)
-                if many is None:
-                    assert isinstance(language, CodePointLanguage)
-                    many = self._many[key] = has_many(language, state)
-                if many:
-                    return 1
-                found = 2
-        return found
-
-    def has_name(self, number: int, wanted: Container[frozenset[int]], prefix: bytes, taken: Container[bytes]) -> bool:
-        """Whether there is a name of the wanted classes that is not taken, with `prefix` read to get to the state.
-
-        Of each class there are finitely many names, so going deep first ends, and soon finds one that is not taken.
-        """
-        todo = [(language, state, prefix) for members, language, state in self._classes_at(number) if members in wanted]
-        while todo:
-            language, at, text = todo.pop()
-            if language.accepting(at) and text not in taken:
-                return True
-            row = language.row(at)
-            todo += [(language, int(row[b]), text + bytes((b,))) for b in np.flatnonzero(row).tolist()]
-        return False
-
-    def takes_any(self, number: int, wanted: Container[frozenset[int]]) -> bool:
-        """Whether whatever text comes next, a name of one of the wanted classes can follow, so far as is evident."""
-        return any(
-            members in wanted and language.padding(state) is not None
-            for members, language, state in self._classes_at(number)
-        )
-
-    def repeated(self, number: int, wanted: Container[frozenset[int]]) -> tuple[CodePoints, int | None] | None:
-        """A class, and how many of its members can follow at most, where these are all names of the wanted classes."""
-        found = [(language, state) for members, language, state in self._classes_at(number) if members in wanted]
-        if len(found) != 1:
-            return None
-        ((language, state),) = found
-        repeat = language.class_repeat(state) if isinstance(language, CodePointLanguage) else None
-        return None if repeat is None else (repeat[0], repeat[2])
-
-    def shortest_name(self, number: int, wanted: frozenset[int]) -> bytes | None:
-        """A shortest continuation from a state to a name of a class; None where there is none."""
-        for members, language, state in self._classes_at(number):
-            if members == wanted:
-                assert isinstance(language, CodePointLanguage)
-                return shortest_text(language, state)
-        return None
-
-    def names(
-        self, number: int, wanted: Container[frozenset[int]], prefix: bytes, steps: int | None = None
-    ) -> Iterator[bytes]:
-        """The names of the wanted classes, shortest first, with `prefix` read to get to the state.
-
-        With `steps`, only so many beginnings are looked at.
-        """
-        queue = deque(
-            (language, state, prefix) for members, language, state in self._classes_at(number) if members in wanted
-        )
-        while queue and steps != 0:
-            steps = None if steps is None else steps - 1
-            language, at, text = queue.popleft()
-            if language.accepting(at):
-                yield text
-            row = language.row(at).tolist()
-            queue.extend((language, row[b], text + bytes((b,))) for b in _CHEAP_FIRST if row[b])
+        return self.text_state(parts) if parts else 0
 
     def _literals(self, alternatives: list[tuple[int, StringAlternative]]) -> int:
         bits: dict[bytes, int] = {}
@@ -420,7 +315,7 @@ class Scanners:
         outcomes = [*range(first_outcome, first_outcome + count)]
         return self._store_literals(values, outcomes, [(value, 1) for value in values])
 
-    def _text_state(self, parts: list[TextPart]) -> int:
+    def text_state(self, parts: list[TextPart]) -> int:
         live = tuple(
             (FREE_TEXT, FREE_TEXT.start, entries)
             if language is not FREE_TEXT and language.universal(state)
@@ -434,10 +329,47 @@ class Scanners:
             live = tuple((language, state, entries) for (language, state), entries in merged.items())
         key = ("text", live)
         found = self._numbers.get(key)
+        if found is None and len(live) == 1 and live[0][0] is FREE_TEXT:
+            self._add_free_states(live[0][2])
+            return self._numbers[key]
         if found is None:
             found = self._numbers[key] = self._new_text_state(live)
             self._texts[found] = live
         return found
+
+    def _add_free_states(self, entries: tuple[Entry, ...]) -> None:
+        """Add all states of free text with these entries at once, with their rows."""
+        store, start, count = self._store, self.free_text_start, self.freetext_states
+        first = store.used(m.STATE) // STATE_WIDTH
+        outcome = self._outcome(sum({1 << e.variable for e in entries}))
+        flags, listed, records = HAS_NEXT, 0, 0
+        if any(e.low > 0 or e.high < UNBOUNDED_LENGTH for e in entries):
+            flags |= COUNTED | (SIMPLE if len(entries) == 1 else 0)
+            listed = len(entries)
+            each = [(e.low, e.high, -1, self._outcome(1 << e.variable)) for e in entries]
+            records = store.append(
+                m.ENTRY,
+                [x for state in self._free for e in each for x in (int(FREE_TEXT.accepting(state)), *e)],
+            )
+        states: list[int] = []
+        for i, state in enumerate(self._free):
+            own = flags | (BOUNDARY | UNIVERSAL if FREE_TEXT.boundary(state) else 0)
+            entry = records + i * listed * ENTRY_WIDTH
+            pad = 0 if FREE_TEXT.boundary(state) else -1
+            accepted = outcome if FREE_TEXT.accepting(state) else 0
+            states += (own, accepted, entry, listed, 0, i + 1, outcome, -1, 0, 0, -1, pad, 0, 0, 0)
+            part = ((FREE_TEXT, state, entries),)
+            self._numbers["text", part] = first + i
+            self._texts[first + i] = part
+        store.append(m.STATE, states)
+        rows = self._room_for_rows(first, count)
+        free = store.tables[m.DFA][start * 256 : (start + count) * 256]
+        np.copyto(rows, np.where(free > 0, free + (first - start), 0))
+        known = self._known[FREE_TEXT, entries] = {0: 0}
+        known.update((state, first + i) for i, state in enumerate(self._free))
+        if self.free_names.are_told_apart(first):
+            for i in range(count):
+                self.free_names.note_inside(first + i, rows[i * 256 : (i + 1) * 256], first)
 
     def _new_text_state(self, parts: tuple[TextPart, ...]) -> int:
         store = self._store
@@ -450,7 +382,7 @@ class Scanners:
                 flags = BOUNDARY
             accepts = language.accepting(state)
             for e in entries:
-                counted = counted or e.low > 0 or e.high < _UNBOUNDED
+                counted = counted or e.low > 0 or e.high < UNBOUNDED_LENGTH
                 everything |= 1 << e.variable
                 if accepts:
                     accepted |= 1 << e.variable
@@ -459,7 +391,7 @@ class Scanners:
             for language, state, entries in parts:
                 accepts = language.accepting(state)
                 # Where no bound asks for them, lengths need not be at hand.
-                bounded = any(e.low > 0 or e.high < _UNBOUNDED for e in entries)
+                bounded = any(e.low > 0 or e.high < UNBOUNDED_LENGTH for e in entries)
                 lengths = self._length_set(language.lengths(state)) if bounded else -1
                 for e in entries:
                     records += [int(accepts), e.low, e.high, lengths, self._outcome(1 << e.variable)]
@@ -504,8 +436,9 @@ class Scanners:
         record = self._store.tables[m.STATE][number * STATE_WIDTH :]
         parts = self._texts[number]
         if not record[Q_FLAGS] & COUNTED or len(parts) == 1:
-            found = [n for language, state, _ in parts if (n := language.padding(state)) is not None]
-            record[Q_PAD] = min(found, default=-1)
+            # Where every continuation is accepted, none is needed.
+            found = [0 if language.universal(state) else language.padding(state) for language, state, _ in parts]
+            record[Q_PAD] = min((n for n in found if n is not None), default=-1)
 
     def text_parts(self, number: int) -> tuple[TextPart, ...]:
         """The components of a string state."""
@@ -523,24 +456,35 @@ class Scanners:
         return parts[0][:2]
 
     def successors(self, number: int, ranges: Iterable[tuple[int, int]]) -> list[int]:
-        """The states after one code point out of the given inclusive ranges."""
-        found: dict[int, None] = {}
+        """The states after one code point out of the given inclusive ranges, from a state between two of them."""
+        steps: Steps = []
         for low, high in ranges:
-            for sequence in utf8_sequences(low, high):
-                states = {number}
-                for first, last in sequence:
-                    following: set[int] = set()
-                    for state in states:
-                        following.update(self.row(state)[first : last + 1].tolist())
-                    states = following - {0}
-                found.update(dict.fromkeys(states))
-        return list(found)
+            if low < FIRST_SURROGATE:
+                steps.append((low, min(high, FIRST_SURROGATE - 1), ()))
+            if high > LAST_SURROGATE:
+                steps.append((max(low, LAST_SURROGATE + 1), high, ()))
+        parts = self._texts[number]
+        for language, state, _ in parts:
+            assert isinstance(language, CodePointLanguage)
+            steps = joined(steps, language.segments(state), required=False)
+        found: list[int] = []
+        for targets in dict.fromkeys(to for _, _, to in steps):
+            live = [(part[0], to, part[2]) for part, to in zip(parts, targets, strict=True) if to]
+            if live:
+                found.append(self.text_state(live))
+        return list(dict.fromkeys(found))
 
     def row(self, number: int) -> np.ndarray:  # type: ignore[type-arg]
         """The row of a state, built if need be."""
         if self._store.tables[m.DFA][number * 256] < 0:
             self.build_row(number)
         return self._store.tables[m.DFA][number * 256 : number * 256 + 256]
+
+    def is_narrow(self, number: int) -> bool:
+        """Whether so few characters of ASCII can follow a state that a walk needs no loop; its row is built."""
+        if self._store.tables[m.DFA][number * 256] < 0:
+            self.supply_row(number)
+        return int(np.count_nonzero(self._store.tables[m.DFA][number * 256 + 0x20 : number * 256 + 0x7F])) < WIDE
 
     def supply_row(self, number: int) -> None:
         """Build the row of a state, and of those after it so long as there is one way to go on."""
@@ -581,7 +525,7 @@ class Scanners:
     def _atom_state(self, parts: list[AtomPart]) -> int:
         key = ("atom", tuple(parts))
         found = self._numbers.get(key)
-        if found is None and len(parts) == 1 and parts[0][0] in _USUAL and parts[0][::2] not in self._begun:
+        if found is None and len(parts) == 1 and parts[0][0] in USUAL and parts[0][::2] not in self._begun:
             self._add_beginning((parts[0][0],), parts[0][2])
             found = self._numbers.get(key)
         if found is None:
@@ -615,7 +559,7 @@ class Scanners:
         """The row of a state where some usual languages begin that are told apart by their first byte; else None."""
         variables = parts[0][2]
         for language, state, own in parts:
-            if state != language.start or own != variables or language not in _USUAL or (language, own) in self._begun:
+            if state != language.start or own != variables or language not in USUAL or (language, own) in self._begun:
                 return None
         languages = tuple(language for language, _, _ in parts)
         row = beginnings(languages)
@@ -628,66 +572,6 @@ class Scanners:
 
 _FEW_PARTS = 4
 _MORE_ROWS = 512  # rows there is room for once the first are not enough
-_USUAL = frozenset((NUMBER, INTEGER, _NULL, _TRUE, _FALSE))
-"""Languages that are in most grammars."""
-_BEGINNING = 24  # states of such a language whose rows are added at once
-
-
-@functools.cache
-def beginning(
-    languages: tuple[Language, ...],
-) -> tuple[list[tuple[Language, int]], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """The first states of some languages of `_USUAL`, of each in the order of their distance, and those after them.
-
-    With their rows, one after the other, of 1 + the index of a state or 0, or -1 throughout for those after the first;
-    with 1 wherever a row has a state, else 0; and the records of all, with 1 for the outcome of those that accept.
-    """
-    if len(languages) > 1:
-        found = [beginning((language,)) for language in languages]
-        offsets = [*accumulate((len(states) for states, *_ in found), initial=0)]
-        return (
-            [state for states, *_ in found for state in states],
-            np.concatenate(
-                [np.where(rows > 0, rows + at, rows) for (_, rows, *_), at in zip(found, offsets, strict=False)]
-            ),
-            np.concatenate([live for _, _, live, _ in found]),
-            np.concatenate([records for *_, records in found]),
-        )
-    (language,) = languages
-    states = [language.start]
-    done = 0
-    while done < min(len(states), _BEGINNING):
-        after = language.row(states[done]).tolist()
-        states.extend(t for t in dict.fromkeys(after) if t and t not in states)
-        done += 1
-    number = {0: 0} | {s: i + 1 for i, s in enumerate(states)}
-    rows = np.full((len(states), 256), -1, dtype=np.int32)
-    rows[:done] = [[number[t] for t in language.row(s).tolist()] for s in states[:done]]
-    records = np.zeros((len(states), STATE_WIDTH), dtype=np.int64)
-    records[:, Q_OUTCOME] = [language.accepting(s) for s in states]
-    records[:, Q_SHORTEST] = [language.shortest(s) for s in states]
-    records[:, [Q_LOOP, Q_LOOP_ROW, Q_PAD]] = -1
-    records[:, Q_FLAGS] = np.where((rows > 0).any(axis=1), HAS_NEXT, 0)
-    live = (rows > 0).astype(np.int32)
-    return [(language, state) for state in states], rows.reshape(-1), live.reshape(-1), records
-
-
-def prepare() -> None:
-    """Have what atoms usually begin with at hand."""
-    words = (_FALSE, _TRUE)
-    for languages in ((NUMBER,), (INTEGER,), words, (NUMBER, *words, _NULL), (INTEGER, _NULL), (NUMBER, _NULL)):
-        beginnings(languages)
-
-
-@functools.cache
-def beginnings(languages: tuple[Language, ...]) -> NDArray[np.int32] | None:
-    """By byte, 1 + the index in `beginning` of the state after it; None where a byte begins texts of two of them."""
-    _, rows, *_ = beginning(languages)
-    first = [*accumulate((len(beginning((language,))[0]) for language in languages[:-1]), initial=0)]
-    starts = rows.reshape(-1, 256)[first]
-    return None if ((starts > 0).sum(axis=0) > 1).any() else starts.sum(axis=0, dtype=np.int32)
-
-
 _MOST_JOINT = 1 << 62
 _CHAIN = 16  # rows built at once where there is one way to go on
 
@@ -717,32 +601,3 @@ def add_names(store: Store, names: list[bytes], outcomes: list[int] | None = Non
     at = store.append_bytes(m.NAME_BYTES, b"".join(names))
     store.append(m.NAME_OUT, (0,) * (len(names) + 1) if outcomes is None else [*outcomes, 0])
     return store.append(m.NAME_OFF, [*accumulate(map(len, names), initial=at)])
-
-
-def utf8_sequences(low: int, high: int) -> Iterable[list[tuple[int, int]]]:
-    """The UTF-8 encodings of the code points low .. high as sequences of byte ranges, surrogates left out."""
-    todo = [(low, high)]
-    while todo:
-        a, b = todo.pop()
-        if a > b:
-            continue
-        for last in (0x7F, 0x7FF, 0xD7FF, 0xDFFF, 0xFFFF):
-            if a <= last < b:
-                todo += [(a, last), (last + 1, b)]
-                break
-        else:
-            if 0xD800 <= a <= 0xDFFF:
-                continue
-            first, final = chr(a).encode(), chr(b).encode()
-            for i in range(1, len(first)):
-                # Split where the tails do not cover whole blocks.
-                block = 1 << (6 * i)
-                if a & ~(block - 1) != b & ~(block - 1):
-                    if a & (block - 1):
-                        todo += [(a, a | (block - 1)), ((a | (block - 1)) + 1, b)]
-                        break
-                    if b & (block - 1) != block - 1:
-                        todo += [(a, (b & ~(block - 1)) - 1), (b & ~(block - 1), b)]
-                        break
-            else:
-                yield list(zip(first, final, strict=True))

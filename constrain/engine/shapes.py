@@ -72,7 +72,7 @@ from constrain.kernels.step import (
     VSET_WIDTH,
 )
 
-STARTED_AHEAD = 12
+STARTED_AHEAD = 30
 """Variables of which it is told where their values start before that is asked for."""
 MEMBERS_AT_ONCE = 64
 """Members of an object whose slots are stored together."""
@@ -347,7 +347,20 @@ class Shapes:
             return
         started: list[int] = []  # sets of variables
         self._supply_members(number, which, started)
-        of_object, of_array = self._start_of_containers(self.slots[slot][1])
+        self._supply_within(self.slots[slot][1], started)
+
+    def supply_first(self) -> None:
+        """Store what the first tokens will ask for: the slots of the members of the outermost object, and so on."""
+        vset = self.slots[self.root_slot][1]
+        try:
+            self.supply_starts(vset)
+        except ResourceLimitError:  # to be said where it is reached
+            return
+        self._supply_within(vset, [])
+
+    def _supply_within(self, vset: int, started: list[int]) -> None:
+        """Store the slots of what the containers that are read for these variables hold, as far as it is soon told."""
+        of_object, of_array = self._start_of_containers(vset)
         at = 0
         while True:
             if of_array > 0:
@@ -882,13 +895,13 @@ class Shapes:
         shape, index = self._rows[row]
         branch = shape.branches[index]
         assert isinstance(branch, ObjectBranch)
-        return self.scanners.reach(state, branch.free)
+        return self.scanners.free_names.reach(state, branch.free)
 
     def shortest_name(self, state: int, members: frozenset[int]) -> bytes | None:
         """A shortest continuation of a free name from a scanner state to one of a class; None where there is none."""
         key = (state, members)
         if key not in self._shortest_names:
-            self._shortest_names[key] = self.scanners.shortest_name(state, members)
+            self._shortest_names[key] = self.scanners.free_names.shortest_name(state, members)
         return self._shortest_names[key]
 
     def short_names(self, state: int, members: frozenset[int], prefix: bytes = b"") -> Iterator[bytes]:
@@ -897,7 +910,7 @@ class Shapes:
         if key not in self._short_names:
             if len(self._short_names) > _MAX_SEARCHES:
                 self._short_names.clear()
-            texts = self.scanners.names(state, (members,), prefix, _NAMES)
+            texts = self.scanners.free_names.names(state, (members,), prefix, _NAMES)
             self._short_names[key] = [], texts
         known, more = self._short_names[key]
         at = 0
@@ -968,7 +981,7 @@ class Shapes:
         members = Members(forms, [found.together])
         names = members.names
         first = add_names(self._store, [n.encode() for n in names])
-        keys = self.scanners.key_start(())
+        keys = self.scanners.free_names.start()
         shape = Shape(OBJECT_KIND, names, first, members=members, undecided=found, keys=keys)
         tag = 1 << names.index(found.tag)
         free: dict[frozenset[int], Variable] = {}
@@ -1077,7 +1090,7 @@ class Shapes:
         else:
             assert names == beside.names
             first = beside.first_name
-        keys = self.scanners.key_start(members.classes if members.components else ())
+        keys = self.scanners.free_names.start(members)
         order = None if declared is None else MemberOrder.of(names, declared)
         shape = Shape(kind, names, first, members=members, order=order, keys=keys)
         for variable, a in alternatives:

@@ -59,11 +59,14 @@ if TYPE_CHECKING:
 _REFUSED = -3
 _SPACES = frozenset(b" \t\r\n")
 _ENDS_ATOM = frozenset(b",]} \t\r\n")
+_FIRST_BYTES = {"string": b'"', "number": b"-0123456789", "constant": b"tfnTFN", "array": b"[", "object": b"{"}
 _IN_STRING = (s.STRING, s.KEY, s.LITERAL)
 _20 = (1 << 20) - 1
 _30 = (1 << 30) - 1
 _LONG_NUMBER = 24
 _SAME, _FINE, _ENDLESS = 0, 1, 2  # an alternative: nothing known, can be completed, in endlessly many ways
+
+_ANY_VALUE = frozenset((-1,))  # in the place of values that an item can still become
 
 State = tuple[int, Trail | None]
 
@@ -81,6 +84,7 @@ class Uniqueness:
         self._numbers: dict[tuple[int, Trail], int] = {}
         self._steps: dict[tuple[int, int], int] = {}
         self._viable: dict[State, bool] = {}
+        self._evident: dict[tuple[int, int], bool] = {}  # by twin and number of levels
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._distances: dict[int, int] = {}
         self._plain: dict[int, int] = {}
@@ -89,7 +93,7 @@ class Uniqueness:
         self._endless: dict[Variable, bool] = {}
         self._planned: dict[tuple[int, tuple[tuple[int, int], ...], frozenset[int]], int] = {}
         self._items: dict[tuple[Variable, int], frozenset[int] | None] = {}
-        self._crossing = _crossing_of(automaton.terminals)
+        self._crossing = crossing_of(automaton.terminals)
 
     @property
     def nbytes(self) -> int:
@@ -102,7 +106,7 @@ class Uniqueness:
             + 400 * len(self._steps)
             + 600 * len(self.states)
             + 400 * len(self._viable)
-            + 100 * len(self._plain)
+            + 100 * (len(self._plain) + len(self._evident))
         )
 
     # ---- records of the automaton ------------------------------------------------------------------------------------
@@ -431,8 +435,15 @@ class Uniqueness:
 
     def is_viable(self, state: State) -> bool:
         """Whether a state can be completed."""
-        trail = state[1]
-        if trail is None or not trail.may_repeat or self._is_evident(state):
+        twin, trail = state
+        if trail is None or not trail.may_repeat:
+            return True
+        # Mostly it is plain whatever the current items may still become, and so for all trails at once.
+        key = twin, len(trail.levels)
+        plain = self._evident.get(key)
+        if plain is None:
+            plain = self._evident[key] = self._is_evident((twin, trail._replace(open=(_ANY_VALUE,) * key[1])))
+        if plain or self._is_evident(state):
             return True
         found = self._viable.get(state)
         if found is None:
@@ -645,7 +656,7 @@ class Uniqueness:
         if n >> 60 and branch.free and room > 0:
             if not shape.members.components:
                 return _ENDLESS
-            if not x and self._shapes.scanners.reach(n >> 24 & _30, branch.free) == 1:
+            if not x and self._shapes.scanners.free_names.reach(n >> 24 & _30, branch.free) == 1:
                 return _ENDLESS
         known = _SAME
         for i in range(q & _20, q >> 20 & _20) if not x else ():
@@ -761,12 +772,16 @@ class Uniqueness:
         twin, trail = state
         assert trail is not None
         _, mode, _, x, _ = self._record(twin)
-        if mode not in _IN_STRING or x or trail.scalar is None:
+        scalar = trail.scalar
+        if mode == s.VALUE and scalar is not None and scalar.kind == AWAITED and len(trail.levels) == 1:
+            kinds = {self.values.parts[value][0] for value in trail.open[0] or ()}
+            return None if self._shapes.repeats else {*_SPACES, *b"".join(_FIRST_BYTES[kind] for kind in kinds)}
+        if mode not in _IN_STRING or x or scalar is None:
             return None
         out = {0x22, 0x5C}
         for k, candidates in enumerate(trail.open):
             for value in candidates or ():
-                out.update(self.values.following(value, trail.levels, k + 1, trail.scalar))
+                out.update(self.values.following(value, trail.levels, k + 1, scalar))
         return out
 
     # ---- distance ----------------------------------------------------------------------------------------------------
@@ -925,6 +940,7 @@ class _Crossing:
         self.end = memoryview(nodes[:, 1].copy())
         self._first = memoryview(nodes[:, 2].copy())
         self._ids = fixed[m.T_TID]
+        self._tokens = memoryview(self._ids)
         self._offsets = memoryview(fixed[m.TOKEN_OFF])
         self._data = fixed[m.TOKEN_BYTES].tobytes()
         self._words = words
@@ -987,8 +1003,8 @@ class _Crossing:
         first, stop = self._first[node], self._first[self.end[node]]
         if stop - first > 64:
             return True
-        ids = self._ids[first:stop]
-        return bool(((row[ids >> 5] >> (ids & 31)) & 1).any())
+        words = memoryview(row.data)
+        return any(words[t >> 5] >> (t & 31) & 1 for t in self._tokens[first:stop])
 
     def clear_below(self, row: NDArray[np.int32], node: int) -> None:
         """Unmark the tokens at and below a node."""
@@ -999,7 +1015,8 @@ class _Crossing:
 _known: weakref.WeakKeyDictionary[Terminals, _Crossing] = weakref.WeakKeyDictionary()
 
 
-def _crossing_of(terminals: Terminals) -> _Crossing:
+def crossing_of(terminals: Terminals) -> _Crossing:
+    """The trie of a vocabulary in Python, made at first use."""
     found = _known.get(terminals)
     if found is None:
         found = _known[terminals] = _Crossing(terminals.fixed, terminals.words)

@@ -16,7 +16,7 @@ def warm_up(*, quiet: bool = False) -> float:
     from constrain.engine.batch import accept_tokens, fill_next_token_bitmasks
     from constrain.engine.bitmask import apply_token_bitmask
     from constrain.engine.grammar import json_schema
-    from constrain.engine.scanners import prepare
+    from constrain.engine.usual_atoms import prepare
     from constrain.kernels.ahead import compile_ahead
     from constrain.kernels.apply import any_allowed
     from constrain.vocabulary import Vocabulary

@@ -20,6 +20,7 @@ from constrain.grammars.json_schema.choice import Choice, shortest_values
 from constrain.grammars.json_schema.demands import Clause, Room, cheapest
 from constrain.grammars.json_schema.distinct import Distinct
 from constrain.grammars.json_schema.items import Items, is_tracked
+from constrain.grammars.json_schema.keys import KeyClass
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import (
     ANYTHING,
@@ -75,7 +76,7 @@ class _Parts:
     members: Members
     declared: dict[str, Variable]
     free: dict[frozenset[int], Variable]
-    lengths: dict[frozenset[int], int]  # of the shortest name of each class, in bytes
+    classes: dict[frozenset[int], KeyClass]
     clauses: tuple[Clause, ...] | None
 
 
@@ -320,7 +321,10 @@ class Inhabitation:
             # The gap after a comma is counted with the value.
             (lambda _: self.gap) if as_items else lambda part: 1 + 2 * self.gap + cost(part),
             lambda name: key_bytes(name, self.spelling),
-            lambda c, k: 2 + self.free_lengths(parts.members, c, parts.lengths[c], k + 1)[k],
+            # How long a free name is takes a search; to tell that there is one it does not matter.
+            (lambda _, k: 2 + k)
+            if any_value
+            else lambda c, k: 2 + self.free_lengths(parts.members, c, parts.classes[c].shortest, k + 1)[k],
         )
         total = cheapest(room, parts.clauses, any_plan=any_value)
         return 2 + max(0.0, total - 1 - self.gap)
@@ -334,7 +338,7 @@ class Inhabitation:
         for c in () if bare else members.free:
             value = members.free_value(o, c.members)
             if value is not None:
-                parts.free[c.members], parts.lengths[c.members] = value, c.shortest
+                parts.free[c.members], parts.classes[c.members] = value, c
         parts.clauses = members.clauses(o, declared, parts.free, lambda _: True) if o.clauses else ()
         return parts
 

@@ -2,17 +2,19 @@
 
 The names that an object's rules do not list fall into classes by the languages (patterns, demands on names) they belong
 to. The classes are found by splitting: all names, by the first language, by the second, and so on. That a part is not
-empty is mostly plain from a name at hand; else the product of languages that it is gets searched. So no product is
-explored, and a class is a language by itself, whose live states tell what names are still possible.
+empty is mostly plain from a name at hand; else the product of languages that it is gets searched. A class is a language
+by itself, which is made where somebody asks for it: there may be many classes, and few of them matter.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Callable
+from itertools import compress
 
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.extent import few_texts, shortest_text
+from constrain.grammars.languages.residual import Standing, has_many_evidently
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection
 from constrain.grammars.regex.utf8 import CodePointLanguage
 
@@ -21,19 +23,29 @@ MAX_LISTED = 256
 
 SAMPLES = (b"", b"a", b"A1", b"-")
 """Names at hand."""
+_SAMPLES_KEPT = 4
+_FILLING = b"~" * 16
 
 
-@dataclass(frozen=True, slots=True)
 class KeyClass:
-    """The names that belong to exactly the languages `members`: their language, and bytes of the shortest one.
+    """The names that belong to exactly the languages `members`.
 
     `names` lists them all where they are few; None where there are more.
     """
 
-    members: frozenset[int]
-    language: TextLanguage
-    shortest: int
-    names: tuple[str, ...] | None
+    def __init__(self, members: frozenset[int], names: tuple[str, ...] | None, language: Callable[[], TextLanguage]):
+        self.members, self.names = members, names
+        self._language = language
+
+    @property
+    def language(self) -> TextLanguage:
+        """The names as a language."""
+        return self._language()
+
+    @functools.cached_property
+    def shortest(self) -> int:
+        """Bytes of the shortest name."""
+        return self.language.shortest(self.language.start)
 
 
 @functools.lru_cache(maxsize=512)
@@ -44,7 +56,7 @@ def key_classes(languages: tuple[TextLanguage, ...]) -> tuple[KeyClass, ...]:
         ResourceLimitError: whether a class has names takes too many states to decide.
     """
     if not languages:
-        return (KeyClass(frozenset(), FREE_TEXT, 0, None),)
+        return (KeyClass(frozenset(), None, lambda: FREE_TEXT),)
     return _Split(languages).classes()
 
 
@@ -55,37 +67,57 @@ _Group = tuple[bool, ...]
 class _Split:
     def __init__(self, languages: tuple[TextLanguage, ...]) -> None:
         self._languages = languages
-        self._known: set[_Group] = set()
+        self._known: dict[_Group, list[bytes]] = {}  # names at hand
         for name in SAMPLES:
             self._learn(name)
-        for language in languages:
-            if language.start:
-                self._learn(_shortest(language))
+        self._shortest = [shortest_of(language) if language.start else b"" for language in languages]
+        for name in self._shortest:
+            self._learn(name)
 
     def _learn(self, name: bytes) -> None:
-        self._known.add(tuple(language.matches(name) for language in self._languages))
+        found = self._known.setdefault(tuple(language.matches(name) for language in self._languages), [])
+        if len(found) < _SAMPLES_KEPT:
+            found.append(name)
 
     def classes(self) -> tuple[KeyClass, ...]:
         groups: list[_Group] = [()]
-        for index in range(len(self._languages)):
-            at_hand = {known[: index + 1] for known in self._known}
-            split = []
-            for group in groups:
-                for part in ((*group, True), (*group, False)):
-                    if part not in at_hand:
-                        found = self._language(part)
-                        if not found.start:
-                            continue
-                        self._learn(_shortest(found))
-                    split.append(part)
-            groups = split
-        out = []
-        for group in groups:
+        for _ in self._languages:
+            groups = [part for group in groups for part in ((*group, True), (*group, False)) if self._has_names(part)]
+        return tuple(self._key_class(group) for group in groups)
+
+    def _has_names(self, group: _Group) -> bool:
+        """Whether there are names that belong to just these of the first languages."""
+        count = len(group)
+        if any(known[:count] == group for known in self._known):
+            return True
+        # What is looked for anywhere can be had together, in a short name or in a long one.
+        together = b"".join(compress(self._shortest, group))
+        for name in (together, _FILLING + together):
+            self._learn(name)
+        if any(known[:count] == group for known in self._known):
+            return True
+        found = self._language(group)
+        if found.start:
+            self._learn(shortest_of(found))
+        return bool(found.start)
+
+    def _key_class(self, group: _Group) -> KeyClass:
+        members = frozenset(i for i, member in enumerate(group) if member)
+        names = None
+        if not any(self._goes_on(group, name) for name in self._known.get(group, ())):
             language = self._language(group)
             assert isinstance(language, CodePointLanguage)
-            members = frozenset(i for i, member in enumerate(group) if member)
-            out.append(KeyClass(members, language, language.shortest(language.start), few_texts(language, MAX_LISTED)))
-        return tuple(out)
+            names = few_texts(language, MAX_LISTED)
+        return KeyClass(members, names, functools.partial(self._language, group))
+
+    def _goes_on(self, group: _Group, name: bytes) -> bool:
+        """Whether evidently more names than are listed begin with this one."""
+        inside: list[Standing] = []
+        outside: list[Standing] = []
+        for member, language in zip(group, self._languages, strict=True):
+            assert isinstance(language, CodePointLanguage)
+            (inside if member else outside).append((language, language.run(name)))
+        return has_many_evidently(inside, outside, MAX_LISTED + 1)
 
     def _language(self, group: _Group) -> TextLanguage:
         """The names of a group."""
@@ -103,7 +135,8 @@ class _Split:
         return _are_disjoint(frozenset((self._languages[i], self._languages[j])))
 
 
-def _shortest(language: TextLanguage) -> bytes:
+def shortest_of(language: TextLanguage) -> bytes:
+    """A shortest text of a language that has any."""
     assert isinstance(language, CodePointLanguage)
     return shortest_text(language, language.start)
 

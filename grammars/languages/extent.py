@@ -19,6 +19,8 @@ def has_many(language: CodePointLanguage, state: int, many: int = MANY) -> bool:
     if state == DEAD:
         return False
     if language.boundary(state):
+        if language.least_texts(state) >= many:
+            return True
         lengths, exact = language.quick_lengths(state)
         if exact and lengths.bits >> lengths.preperiod:
             return True

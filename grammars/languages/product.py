@@ -12,6 +12,7 @@ one more component. It is small, so what it excludes is found at once, and it kn
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 from ..errors import ResourceLimitError
@@ -37,16 +38,20 @@ Steps = list[tuple[int, int, Tuple]]
 class Product(CodePointLanguage):
     """The texts in the first `required` of `components` and in none of the others; with None in all of them.
 
+    One that is only ever `entered` at other states has no start, and nothing guides its searches.
+
     Raises:
         ResourceLimitError: whether there is any text takes more than `nearest.MAX_SEARCH` states to decide.
     """
 
-    def __init__(self, components: tuple[CodePointLanguage, ...], required: int | None) -> None:
+    def __init__(
+        self, components: tuple[CodePointLanguage, ...], required: int | None, *, entered: bool = False
+    ) -> None:
         super().__init__()
         self.components = components
         self.required = required
         needed = len(components) if required is None else required
-        guide = _guide(components, needed)
+        guide = None if entered else _guide(components, needed)
         self._parts = components if guide is None else (*components[:needed], guide, *components[needed:])
         self._own = needed
         self._needed = needed if guide is None else needed + 1
@@ -69,11 +74,21 @@ class Product(CodePointLanguage):
         )
         self._graph = GraphLengths(self._live_steps, self._ends)
         self._graph.limit = MAX_LENGTH_NODES
-        self.start = self._state(tuple(part.start for part in self._parts))
+        self.start = DEAD if entered else self._state(tuple(part.start for part in self._parts))
         self._nearest.limit = MAX_LATER_SEARCH
+        self._entered = entered
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return Product, (self.components, self.required)
+        return functools.partial(Product, entered=self._entered), (self.components, self.required)
+
+    def entered(self, at: Tuple) -> int:
+        """The state where the components are in these states, each between two characters.
+
+        Raises:
+            ResourceLimitError: whether any text follows takes too many states to decide.
+        """
+        with self._lock:
+            return self._state(at)
 
     # Tuples of components' states
 
@@ -87,11 +102,8 @@ class Product(CodePointLanguage):
         if own is None:
             return None
         # With a code point behind it that none of the others knows, no text is in any of them, however it goes on.
-        known = CodePoints(())
-        for part, s in zip(parts[needed:], at[needed:], strict=True):
-            if s != DEAD:
-                known |= part.alphabet(s)
-        return None if known == EVERY else 1 + own
+        barred = [(part, s) for part, s in zip(parts[needed:], at[needed:], strict=True) if s != DEAD]
+        return 1 + own if leave_out(barred) else None
 
     def _viable(self, at: Tuple) -> bool:
         """False when the tuple is evidently dead."""
@@ -123,7 +135,7 @@ class Product(CodePointLanguage):
             if not state:
                 steps = [(a, b, (*to, DEAD)) for a, b, to in steps]
             else:
-                steps = _joined(steps, parts[index].segments(state), index < needed)
+                steps = joined(steps, parts[index].segments(state), index < needed)
         viable: dict[Tuple, bool] = {}
         out: Steps = []
         for a, b, to in steps:
@@ -346,6 +358,16 @@ class Product(CodePointLanguage):
         return found
 
 
+def leave_out(languages: Iterable[tuple[CodePointLanguage, int]]) -> bool:
+    """Whether there is a code point that none of these languages knows from their states, between characters, on."""
+    known = CodePoints(())
+    for language, state in languages:
+        known |= language.alphabet(state)
+        if known == EVERY:
+            return False
+    return True
+
+
 _CODE_POINTS = LAST - (LAST_SURROGATE - FIRST_SURROGATE)
 _MAX_PERIOD = 64  # beyond that, intersecting sets of lengths costs more than it tells
 
@@ -379,7 +401,7 @@ def known_step(
     return best
 
 
-def _joined(steps: Steps, segments: Segments, required: bool) -> Steps:
+def joined(steps: Steps, segments: Segments, required: bool) -> Steps:
     """Ranges cut where either changes, `segments` adding to the tuples: DEAD where it has none, unless `required`."""
     out: Steps = []
     count, at = len(segments), 0

@@ -11,8 +11,17 @@ from collections.abc import Iterable
 
 from ..languages.base import LengthSet
 from . import lengths as length_sets
-from .classes import NONE, CodePoints
+from .classes import FIRST_SURROGATE, LAST_SURROGATE, NONE, CodePoints
 from .terms import Chars, Concat, Epsilon, Repeat, Term, Terms, Union, chain
+
+MOST_TEXTS = 1 << 64
+"""Beyond that, texts are not counted."""
+
+
+def _size(members: CodePoints) -> int:
+    """How many code points there are, surrogates left out."""
+    gap = CodePoints(((FIRST_SURROGATE, LAST_SURROGATE),)) & members
+    return sum(last - first + 1 for first, last in members.ranges) - sum(b - a + 1 for a, b in gap.ranges)
 
 
 class Covers:
@@ -21,6 +30,7 @@ class Covers:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._alphabets: dict[Term, CodePoints] = {}
+        self._texts: dict[Term, int] = {}
         self._lengths: dict[tuple[Term, CodePoints], LengthSet | None] = {}
 
     def alphabet(self, term: Term) -> CodePoints:
@@ -41,6 +51,28 @@ class Covers:
         """The code points that occur in texts of any of `terms`, and perhaps some more."""
         sets = {self.alphabet(term) for term in terms}
         return sets.pop() if len(sets) == 1 else CodePoints.of(r for s in sets for r in s.ranges)
+
+    def texts(self, term: Term) -> int:
+        """No more texts than `term` has: those of one of its parts, a class of characters repeated being counted."""
+        found = self._texts.get(term)
+        if found is None:
+            if term.conditional:
+                found = 0
+            elif type(term) is Chars:
+                found = _size(term.members)
+            elif type(term) is Repeat:
+                most = MOST_TEXTS.bit_length() if term.high is None else min(term.high, MOST_TEXTS.bit_length())
+                body = self.texts(term.body)
+                found = body**most if type(term.body) is Chars else body if most else 1
+            elif type(term) is Concat:
+                parts = [self.texts(part) for part in chain(term)]
+                found = max(parts) if all(parts) else 0
+            elif type(term) is Union:
+                found = max(self.texts(option) for option in term.options)
+            else:
+                found = int(type(term) is Epsilon)
+            found = self._texts[term] = min(found, MOST_TEXTS)
+        return found
 
     def lengths(self, term: Term, alphabet: CodePoints) -> LengthSet | None:
         """The lengths whose texts over `alphabet` match, all of a length alike; None when a length does not tell."""

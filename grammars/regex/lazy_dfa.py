@@ -12,6 +12,7 @@ found that no `$` can take back, everything else is dropped from the state, so a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -34,10 +35,11 @@ from .terms import (
     Term,
     Terms,
     Union,
+    chain,
     class_repeat,
     padding,
 )
-from .utf8 import ClassRepeat, CodePointLanguage, Segments
+from .utf8 import ClassRepeat, CodePointLanguage, Segments, Separation
 
 
 class Origin(NamedTuple):
@@ -210,6 +212,33 @@ class RegexLanguage(CodePointLanguage):
     def alphabet(self, state: int) -> CodePoints:
         with self._lock:
             return self._covers.alphabet_of(self._remaining[state])
+
+    def least_texts(self, state: int) -> int:
+        with self._lock:
+            return max(map(self._covers.texts, self._remaining[state]), default=0)
+
+    @functools.cached_property
+    def separation(self) -> Separation:
+        """What the pattern knows beside the free text around it."""
+        with self._lock:
+            return self._separation()
+
+    def _separation(self) -> Separation:
+        unknown = Separation(classes.EVERY, False)
+        known = classes.NONE
+        lasting = set()
+        for term in self._remaining[self.start]:
+            for option in term.options if type(term) is Union else (term,):
+                parts = chain(option)
+                if parts[0] is self._terms.ANY_STAR:
+                    parts = parts[1:]
+                lasting.add(bool(parts) and parts[-1] is self._terms.ANY_STAR)
+                if parts and parts[-1] is self._terms.ANY_STAR:
+                    parts = parts[:-1]
+                if option.conditional or all(part.nullable for part in parts):
+                    return unknown
+                known |= self._covers.alphabet_of(parts)
+        return Separation(known, lasting.pop()) if len(lasting) == 1 else unknown
 
     def quick_lengths(self, state: int) -> tuple[LengthSet, bool]:
         if any(term.conditional for term in self._remaining[state]):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from ..errors import ResourceLimitError
 from ..languages.base import DEAD, LengthSet, TextLanguage
 from . import lengths as length_sets
-from .classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, CodePoints, least_bytes
+from .classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, NONE, CodePoints, least_bytes
 
 MAX_ROWS = 20_000
 """Most rows kept per language; a row is 1 KiB. Beyond that all are dropped, and built again when asked for."""
@@ -30,6 +31,19 @@ Segments = list[tuple[int, int, int]]
 
 ClassRepeat = tuple[CodePoints, int, int | None]
 """A class, and from how many to how many of its members; no upper limit when the last is None."""
+
+
+class Separation(NamedTuple):
+    """What ends a text's way through a language.
+
+    A code point that is not in `known` leads, from every state that does not admit everything (and, where what accepts
+    is `lasting`: accepts from then on, however it goes on, does not accept either), to where nothing is accepted as
+    long as it is repeated.
+    """
+
+    known: CodePoints
+    lasting: bool
+
 
 _Inside = tuple[int, tuple[tuple[int, int, int], ...]]
 """Bytes outstanding, and ranges of the bits they carry with their targets."""
@@ -94,6 +108,15 @@ class CodePointLanguage(TextLanguage):
     def alphabet(self, state: int) -> CodePoints:  # noqa: ARG002
         """A set that has every code point that can still come after `state`, which is between characters."""
         return EVERY
+
+    def least_texts(self, state: int) -> int:  # noqa: ARG002
+        """No more than the texts that follow a state between two characters, counted without a search."""
+        return 0
+
+    @property
+    def separation(self) -> Separation:
+        """See `Separation`."""
+        return Separation(self.alphabet(self.start) if self.start else NONE, False)
 
     def quick_lengths(self, state: int) -> tuple[LengthSet, bool]:  # noqa: ARG002
         """A set that has all `lengths` of a state between characters, found without a search; whether it is exact."""
