@@ -28,6 +28,7 @@ from .memory import (
     N_MISSES,
     N_POSTPONED,
     OUT,
+    PLAIN_ROW,
     POSTPONED,
     ROW_WORDS,
     ROWS,
@@ -109,6 +110,16 @@ def add_row(C: Any, row: int, base: int) -> None:
     at = row * words
     for i in range(words):
         rows[base + i] |= from_row[at + i]
+
+
+@njit
+def add_plain(C: Any, row: int, base: int) -> None:
+    """Mark the tokens of a mask row that hold neither a quote nor a backslash."""
+    plain, rows = view32(C, TABLE_ROWS), view32(C, ROWS)
+    words = C[ROW_WORDS]
+    at, of = row * words, C[PLAIN_ROW] * words
+    for i in range(words):
+        rows[base + i] |= rows[at + i] & plain[of + i]
 
 
 @njit

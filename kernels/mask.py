@@ -115,6 +115,8 @@ from .step import (
     Q_FLAGS,
     Q_FREE,
     Q_FREE_OUTCOME,
+    Q_LOOP,
+    Q_READY,
     RAW,
     S_KEYS,
     S_NAMES,
@@ -564,6 +566,11 @@ def row_of(C: Any, position: int) -> int:
             set_bit(view32(C, ROWS), base, eos[i])
     records[at + P_ROW] = row
     C[N_ROWS] = row + 1
+    if mode == STRING and x == 0 and not C[WIRE]:  # what stays within the string is the same wherever it stands
+        states = view(C, STATE)
+        state = q * STATE_WIDTH
+        if states[state + Q_LOOP] > 0 and states[state + Q_READY] == 0 and states[state + Q_FLAGS] & COUNTED == 0:
+            states[state + Q_READY] = -row - 1
     return row
 
 

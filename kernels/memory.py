@@ -80,7 +80,8 @@ ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written 
 # Whether only what has to be escaped is, and in one way: bit 0. Bits 1 to 4 for the first bytes 0xF1 to 0xF4 that no
 # token has alone: the characters behind them have to be escaped too.
 PLAIN_ESCAPES = ARGUMENT_DEPTH + 1
-CONTEXT_SIZE = PLAIN_ESCAPES + 1
+PLAIN_ROW = PLAIN_ESCAPES + 1  # the row of TABLE_ROWS with the tokens that hold neither a quote nor a backslash
+CONTEXT_SIZE = PLAIN_ROW + 1
 
 
 if config.BOUNDSCHECK:

@@ -37,7 +37,7 @@ from .memory import (
     view,
     view32,
 )
-from .step import COUNTED, FST_WIDTH, KEY, MISS, OK, Q_FLAGS, Q_FREE, RAW, S_KEYS, STATE_WIDTH, STRING
+from .step import COUNTED, FST_WIDTH, KEY, MISS, OK, Q_FLAGS, Q_FREE, Q_READY, RAW, S_KEYS, STATE_WIDTH, STRING
 
 
 @njit(nogil=False)
@@ -86,7 +86,7 @@ def _is_narrow(C: Any, position: int) -> bool:
     if mode == STRING:
         state = view(C, STATE)
         q = records[at + P_Q] * STATE_WIDTH
-        return state[q + Q_FREE] != 0 and state[q + Q_FLAGS] & COUNTED == 0
+        return (state[q + Q_FREE] != 0 and state[q + Q_FLAGS] & COUNTED == 0) or state[q + Q_READY] != 0
     if mode == KEY and records[at + P_N] >> 60 != 0:
         frame = view(C, FRAMES)[records[at + P_STACK] * FRAME_WIDTH + F_STATE]
         return view(C, FST)[frame * FST_WIDTH + S_KEYS] == C[FREE_TEXT_STATE]

@@ -19,6 +19,7 @@ from .marks import (
     ENTER,
     STEP_IN,
     STEP_IN_SPECIAL,
+    add_plain,
     add_row,
     postpone,
     push,
@@ -75,7 +76,7 @@ from .step import (
 )
 
 _FEW = 48  # subtrees up to this size are walked without looking for a shortcut
-_MANY = 400  # in subtrees from this size on it is worth finding a loop that is not known yet
+_MANY = 4000  # in subtrees from this size on it is worth finding a loop that is not known yet
 _UNCLASSED = 1 << NO_CLASS
 NO_ROW = -2  # in place of the number of a row
 
@@ -250,8 +251,12 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
     at = q * STATE_WIDTH
     if node != 0 or states[at + Q_FLAGS] & BOUNDARY == 0:
         return _content_below(C, node, base, stack, q, n, 0, 0, UNLIMITED, True)
-    if states[at + Q_READY] > 0:
-        add_row(C, states[at + Q_READY] - 1, base)
+    ready = states[at + Q_READY]
+    if ready != 0:
+        if ready > 0:
+            add_row(C, ready - 1, base)
+        else:
+            add_plain(C, -ready - 1, base)
         return _special_walk(C, base, stack, q, n)
     loop = states[at + Q_LOOP]
     if loop < 0 or (loop > 0 and states[at + Q_LOOP_ROW] == -1):

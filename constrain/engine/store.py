@@ -25,6 +25,7 @@ from constrain.kernels.intern import (
     rehash_memo,
     rehash_records,
 )
+from constrain.kernels.step import Q_READY, STATE_WIDTH
 
 _FIRST_SIZES = {
     m.FRAMES: 256 * FRAME_WIDTH,
@@ -196,3 +197,5 @@ class Store(m.Context):
         """Make all mask rows free again."""
         self.array[m.N_ROWS] = self.array[m.RESUME] = 0
         self.tables[m.POS][P_ROW::POS_WIDTH] = -1
+        ready = self.tables[m.STATE][Q_READY::STATE_WIDTH]
+        ready[ready < 0] = 0

@@ -83,6 +83,10 @@ class Terminals:
         self._content = np.empty((count, 2), dtype=np.int32)
         self._leaving = np.empty((count, 4), dtype=np.int32)
         self._scratch = np.zeros((self.longest + 2, 4), dtype=np.int64)
+        self._plain_row = self._new_row()
+        plain = np.ones(32 * self.words, dtype=np.bool_)
+        plain[self.fixed[m.X_TID]] = False
+        self._rows[self._plain_row * self.words :][: self.words] = np.packbits(plain, bitorder="little").view("<i4")
 
     def _list_children(self, trie: Trie) -> None:
         """The children of every node side by side, so that a walk looks at bytes in a row and skips most nodes."""
@@ -152,6 +156,7 @@ class Terminals:
         context.bind_all(self.fixed, self._addresses)
         context.array[m.ROW_WORDS] = self.words
         context.array[m.LONGEST] = self.longest
+        context.array[m.PLAIN_ROW] = self._plain_row
         context.allocate(m.WALK, walk_size(self.longest))
         self.bind(context)
 
@@ -233,15 +238,10 @@ class Terminals:
             if state not in known and self._kept_rows < _KEPT_BYTES // (4 * self.words):
                 self._kept_rows += 1
                 number = known[state] = self._new_row()
-                self._rows[number * self.words : (number + 1) * self.words] = row & self._plain
+                self._rows[number * self.words : (number + 1) * self.words] = (
+                    row & self._rows[self._plain_row * self.words :][: self.words]
+                )
                 self.bind(context)
-
-    @functools.cached_property
-    def _plain(self) -> NDArray[np.int32]:
-        """The tokens without quote or backslash."""
-        bits = np.ones(32 * self.words, dtype=np.bool_)
-        bits[self.fixed[m.X_TID]] = False
-        return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
 
     def _with_points_up_to(self, limit: int) -> NDArray[np.int32]:
         limit = min(limit, self.longest)

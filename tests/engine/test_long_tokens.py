@@ -125,6 +125,22 @@ def _compare(compiled: Any, prefix: bytes, masks: list[Any], written: list[int])
         assert matcher.accept_token(token)
 
 
+@pytest.mark.parametrize("cache_bytes", [1, 1 << 26])
+@pytest.mark.parametrize("schema", [*STRINGS[:4], *STRINGS[7:9], {"anyOf": STRINGS[2:6]}], ids=json.dumps)
+def test_a_string_in_several_places(schema: dict[str, Any], cache_bytes: int) -> None:
+    """What stays within it is taken over from one place to the next, and what follows it is not."""
+    text = {"type": "string", **schema}
+    places = {"a": text, "b": {"type": "array", "items": text, "maxItems": 2}, "c": {"anyOf": [text, {"const": "a7a"}]}}
+    grammar = constrain.json_schema({"type": "object", "properties": places, "additionalProperties": False})
+    compiled = grammar.compile(_vocabulary(), cache_bytes=cache_bytes)
+    rng = random.Random(5)
+    for _ in range(3):
+        masks, written = _walk(compiled, b'{"a": "', rng, 4)
+        for prefix in (b'{"b": ["', b'{"c": "', b'{"a": "'):
+            _compare(compiled, prefix, masks, written[1:])
+            compiled._automaton.store.forget_rows()
+
+
 NAMES: list[dict[str, Any]] = [
     {"patternProperties": {"^[0-9a-zA-Z_-]{1,255}$": {"type": "null"}}, "additionalProperties": False},
     {"patternProperties": {"^[a-z]{2,20}$": {"type": "null"}, "^a": {"type": ["null", "string"]}}},
@@ -143,6 +159,54 @@ def test_names(schema: dict[str, Any]) -> None:
     for seed in range(4):
         for prefix in (b'{"', b'{"gg": null, "', b'{"aaaa": null, "aa'):
             _walk(compiled, prefix, random.Random(seed), 5)
+
+
+_TWO = {"patternProperties": {"ab": {"type": "null"}, "x-?g": {"type": "string"}}}
+APART: list[dict[str, Any]] = [
+    _TWO,
+    {**_TWO, "additionalProperties": False},
+    {**_TWO, "properties": {"xabx-": {}, "gabg": {}, "ab": {}}},
+    {**_TWO, "maxProperties": 2, "minProperties": 2},
+    {"patternProperties": {"^ab": {"type": "null"}, "g$": {"type": "string"}, "7+x": {"type": "null"}}},
+    {"patternProperties": {"^[a-z]+$": False, "a{9}": {"type": "null"}, "g": {"type": "string"}}},
+    {"patternProperties": {"a[^b]g": {"type": "null"}, "z": {"type": "string"}}},
+    {"propertyNames": {"pattern": "abc|x-"}, "patternProperties": {"bc": {"type": "null"}, "g": {"type": "string"}}},
+    {"patternProperties": {"ab": False, "日": {"type": "null"}, "é1": False}, "additionalProperties": {"type": "null"}},
+    {"propertyNames": {"format": "hostname"}, "patternProperties": {"a": {"type": "null"}, "g": {"type": "string"}}},
+    {"anyOf": [_TWO, {"patternProperties": {"ab": False}, "additionalProperties": {"type": "null"}}]},
+]
+
+
+@pytest.fixture(scope="module")
+def names_vocabulary() -> Any:
+    """Tokens with what patterns look for at their beginning, inside and at their end, and longer ones."""
+    rng = random.Random(11)
+    parts = ["ab", "abc", "x-g", "xg", "g", "7x", "77", "a", "é1", "日", "z", "-", "aaaaaaaaa", "q", "~"]
+    found = set(parts)
+    for length in (2, 3, 4, 6, 9):
+        found |= {"".join(rng.choices(parts, k=length)) for _ in range(150)}
+    found |= {name + end for name in rng.sample(sorted(found), 60) for end in ('"', '": null', '":"')}
+    single = [bytes([b]) for b in range(256)]
+    tokens = [*single, *sorted({t.encode() for t in found} - set(single))]
+    return constrain.Vocabulary.from_tokens([*tokens, b"</s>"], eos_token_ids=[len(tokens)])
+
+
+@pytest.mark.parametrize("schema", APART, ids=json.dumps)
+def test_names_that_several_patterns_tell_apart(schema: dict[str, Any], names_vocabulary: Any) -> None:
+    compiled = constrain.json_schema({"type": "object", **schema}).compile(names_vocabulary)
+    size = names_vocabulary.size
+    for prefix in (b'{"', b'{"q', b'{"ab', b'{"x-', b'{"gab', '{"日é'.encode(), b'{"ab": null, "', b'{"xg": "", "a'):
+        matcher = compiled.matcher()
+        if not matcher.accept_bytes(prefix):
+            continue
+        rng = random.Random(3)
+        for _ in range(5):
+            mask = allowed(matcher, size)
+            assert np.array_equal(mask, each_token(matcher, size))
+            found = np.flatnonzero(mask[:-1])
+            if not found.size:
+                break
+            assert matcher.accept_token(int(rng.choice(found)))
 
 
 @pytest.mark.parametrize("read", [0, 1, 30, 44, 55, 64, 69])
