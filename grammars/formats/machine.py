@@ -85,6 +85,7 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
         self._machine, self._source, self._outline = machine, source, outline
         self._numbers: dict[State, int] = {}
         self._values: dict[int, State] = {}
+        self._by_identity: dict[int, int] = {}  # of the very objects in `_values`, as hashing one takes time
         self.start = self._number(machine.start)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
@@ -100,14 +101,16 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
             number = self._new_state()
             self._values[number] = value
             self._numbers[value] = number
+            self._by_identity[id(value)] = number
         return number
 
     def _segments(self, state: int) -> Segments:
         segments: Segments = []
         moves = sorted(self._machine.moves(self._values[state]), key=_first)
-        targets: dict[int, int] = {}  # by identity, as many moves share a target and hashing one takes time
+        known = self._by_identity
+        targets: dict[int, int] = {}  # many moves share a target
         for first, last, value in moves:
-            target = targets.get(id(value))
+            target = known.get(id(value)) or targets.get(id(value))
             if target is None:
                 target = targets[id(value)] = self._number(value)
             if segments and segments[-1][2] == target and segments[-1][1] == first - 1:

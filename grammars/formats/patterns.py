@@ -88,6 +88,9 @@ class PatternKey(NamedTuple):
     text: str = ""
 
 
+_PLACES = 64  # of which steps are kept
+
+
 class Pattern(Machine[PatternKey]):
     """ECMA-262 patterns.
 
@@ -98,6 +101,9 @@ class Pattern(Machine[PatternKey]):
     """
 
     start = PatternKey("term", _Place())
+
+    def __init__(self) -> None:
+        self._of_place: dict[_Place, list[Move[PatternKey]]] = {}
 
     def moves(self, state: PatternKey) -> list[Move[PatternKey]]:
         stage = state.stage
@@ -258,6 +264,18 @@ class Pattern(Machine[PatternKey]):
             return on("{", PatternKey("property", place, 1))
         return self._class_hex(state)
 
+    def _plain_members(self, place: _Place) -> list[Move[PatternKey]]:
+        """Steps inside a class under characters that stand for themselves; kept, as most states there have them."""
+        moves = self._of_place.get(place)
+        if moves is None:
+            codes = [code for first, last in _MEMBERS for code in range(first, min(last, 127) + 1)]
+            moves = [(code, code, PatternKey("class", place, code)) for code in codes]
+            moves.append((128, LAST, PatternKey("class", place, _SET)))
+            if len(self._of_place) >= _PLACES:
+                self._of_place.clear()
+            self._of_place[place] = moves
+        return moves
+
     def _members(self, place: _Place, value: int) -> list[Move[PatternKey]]:
         """Steps inside a class, after what `value` says."""
         moves = on("]", PatternKey("term", place, _QUANTIFIER))
@@ -265,12 +283,9 @@ class Pattern(Machine[PatternKey]):
             moves += on("-", PatternKey("class -", place, value if value < 0x110000 else 0))
         else:
             moves += on("-", PatternKey("class", place, 0x2D))
-        no_digit = value in (_FRESH_NO_DIGIT, _ZERO)
-        for first, last in _MEMBERS:
-            for code in range(first, min(last, 127) + 1):
-                if not (no_digit and 0x30 <= code <= 0x39):
-                    moves.append((code, code, PatternKey("class", place, code)))
-        moves.append((128, LAST, PatternKey("class", place, _SET)))
+        for move in self._plain_members(place):
+            if value not in (_FRESH_NO_DIGIT, _ZERO) or not 0x30 <= move[0] <= 0x39:
+                moves.append(move)
         if value != _FRESH_NO_ESCAPE and not 0xD800 <= value <= 0xDBFF:
             moves += on("\\", PatternKey("class escape", place, least=-1))
         return moves
