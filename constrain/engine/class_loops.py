@@ -1,4 +1,4 @@
-"""Loops that need no search: where all that may follow is so many characters of one class.
+"""Loops that need no search: where so many characters of one class may follow.
 
 Names are often bounded so, as by `^[a-z0-9_-]{1,64}$`. See `constrain.kernels.loops` for what a loop is.
 """
@@ -32,12 +32,14 @@ def kinds_within(members: CodePoints) -> tuple[int, int]:
     return inside, outside
 
 
-def names_of_class(members: CodePoints, most: int | None) -> tuple[int, int, int]:
-    """The loop where up to `most` of the members follow: its classes, those that cannot follow, and how far it holds.
+def names_of_class(members: CodePoints, most: int | None, every: CodePoints) -> tuple[int, int, int]:
+    """The loop where up to `most` of the members can follow, and nothing that is not in `every`: its classes, those
+    that cannot follow, and how far it holds.
 
     It holds as long as there are more names left than can be in use.
     """
-    inside, outside = kinds_within(members)
+    inside, _ = kinds_within(members)
+    _, outside = kinds_within(every)
     if most is None:
         return inside, outside, UNLIMITED
     size = sum(last - first + 1 for first, last in members.ranges)

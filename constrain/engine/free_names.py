@@ -184,14 +184,19 @@ class FreeNames:
             todo += [(language, int(row[b]), text + bytes((b,))) for b in np.flatnonzero(row).tolist()]
         return False
 
-    def repeated(self, number: int, wanted: Collection[frozenset[int]]) -> tuple[CodePoints, int | None] | None:
-        """A class, and how many of its members can follow at most, where these are all names of the wanted classes."""
+    def repeated(
+        self, number: int, wanted: Collection[frozenset[int]]
+    ) -> tuple[CodePoints, int | None, CodePoints] | None:
+        """Where names of only one of the wanted classes can follow: a class of characters, how many of its members can
+        follow at most, as far as is evident, and the characters that can follow at all."""
         found = [*islice(self._classes_at(number, wanted), 2)]
         if len(found) != 1:
             return None
         ((_, language, state),) = found
-        repeat = language.class_repeat(state) if isinstance(language, CodePointLanguage) else None
-        return None if repeat is None else (repeat[0], repeat[2])
+        if not isinstance(language, CodePointLanguage) or not language.boundary(state):
+            return None
+        repeat = language.leading_repeat(state)
+        return None if repeat is None else (*repeat, language.alphabet(state))
 
     def shortest_name(self, number: int, wanted: frozenset[int]) -> bytes | None:
         """A shortest continuation from a state to a name of a class; None where there is none."""

@@ -37,6 +37,8 @@ from .terms import (
     Union,
     chain,
     class_repeat,
+    leading_repeat,
+    longest_lead,
     padding,
 )
 from .utf8 import ClassRepeat, CodePointLanguage, Segments, Separation
@@ -208,6 +210,10 @@ class RegexLanguage(CodePointLanguage):
     def class_repeat(self, state: int) -> ClassRepeat | None:
         remaining = self._remaining[state] if state < len(self._remaining) else ()
         return class_repeat(remaining[0]) if len(remaining) == 1 else None
+
+    def leading_repeat(self, state: int) -> tuple[CodePoints, int | None] | None:
+        remaining = self._remaining[state] if state < len(self._remaining) else ()
+        return longest_lead(leading_repeat(term) for term in remaining)
 
     def alphabet(self, state: int) -> CodePoints:
         with self._lock:

@@ -16,6 +16,7 @@ this module but for those of `guards`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from ..languages.base import LengthSet
@@ -613,6 +614,43 @@ def class_repeat(term: Term) -> tuple[CodePoints, int, int | None] | None:
     if type(term) is Chars:
         return term.members, 1, 1
     return (classes.EVERY, 0, 0) if type(term) is Epsilon else None
+
+
+Lead = tuple[CodePoints, int | None]
+"""A class, and how many of its members can come first; None for any number."""
+
+
+def leading_repeat(term: Term) -> Lead | None:
+    """A class of which so many members can begin a text of `term`; None where that is not evident."""
+    if term.conditional:
+        return None
+    if type(term) is Union:
+        return longest_lead(map(leading_repeat, term.options))
+    head = term.head if type(term) is Concat else term
+    if type(head) is Repeat and type(head.body) is not Chars:
+        return leading_repeat(head.body)
+    repeat = class_repeat(head)
+    if repeat is None or not repeat[0] or repeat[2] == 0:
+        return None
+    members, _, high = repeat
+    then = leading_repeat(term.tail) if type(term) is Concat and high is not None and high < _LONG_LEAD else None
+    if then is None or high is None or not members & then[0]:
+        return members, high
+    return members & then[0], None if then[1] is None else high + then[1]
+
+
+_LONG_LEAD = 4  # members of a class, after which it does not matter what follows
+
+
+def longest_lead(leads: Iterable[Lead | None]) -> Lead | None:
+    """The one of these with the most members."""
+    best: Lead | None = None
+    for lead in leads:
+        if lead is None or (best is not None and best[1] is None):
+            continue
+        if best is None or lead[1] is None or (best[1] is not None and lead[1] > best[1]):
+            best = lead
+    return best
 
 
 def _serial(term: Term) -> int:

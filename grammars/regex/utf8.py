@@ -105,6 +105,10 @@ class CodePointLanguage(TextLanguage):
         """What follows `state`, when that is evidently so many characters of one class; None otherwise."""
         return None
 
+    def leading_repeat(self, state: int) -> tuple[CodePoints, int | None] | None:  # noqa: ARG002
+        """A class of which evidently so many members (None: any number) can follow `state`, and then some end."""
+        return None
+
     def alphabet(self, state: int) -> CodePoints:  # noqa: ARG002
         """A set that has every code point that can still come after `state`, which is between characters."""
         return EVERY

@@ -169,3 +169,34 @@ def test_nothing_and_anything() -> None:
     assert residual([(words, a)], [(words, a)]) is None
     assert residual([(words, a)], [(words, 0)]) == (words, a)
     assert residual([], [ANYTHING]) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "begun", "members", "most"),
+    [
+        ("^[a-c]{0,9}d", "", "abc", 9),
+        ("^[a-c]{0,9}d", "ab", "abc", 7),
+        ("^a[a-c]{2}(?:[b-e]{3}|f)$", "", "a", 1),
+        ("^a[a-c]{2}(?:[b-e]{3}|f)$", "a", "bc", 5),
+        ("^[ab]([-ab]{0,6}[ab])?$", "", "ab", 7),
+        ("^[ab]+$", "a", "ab", None),
+        ("^(?:[ab]c)*$", "", "ab", 1),
+        ("^$", "", None, 0),
+    ],
+)
+def test_leading_repeats(pattern: str, begun: str, members: str | None, most: int | None) -> None:
+    language = search_language(pattern)
+    assert isinstance(language, CodePointLanguage)
+    state = language.run(begun.encode())
+    found = language.leading_repeat(state)
+    if members is None:
+        assert found is None
+        return
+    assert found is not None
+    assert ("".join(chr(c) for first, last in found[0].ranges for c in range(first, last + 1)), found[1]) == (
+        members,
+        most,
+    )
+    for text in itertools.product(members, repeat=4 if most is None else min(most, 4)):
+        assert language.run("".join(text).encode(), state)
+    assert most is None or all(language.run(c.encode() * most, state) for c in members)
