@@ -445,8 +445,10 @@ class Scanners:
         return self._texts[number]
 
     def worth_looking_at(self, number: int) -> int:
-        """So many states may be looked at to find the loop of one: their rows take the longer the more parts it has."""
-        return MAX_REACHED if len(self._texts[number]) <= _FEW_PARTS else MAX_REACHED // 3
+        """So many states may be looked at to find the loop of one: their rows take the longer the more parts it has,
+        and what names can go on to is mostly evident."""
+        few = _FEW_PARTS_OF_NAMES if self.free_names.are_told_apart(number) else _FEW_PARTS
+        return MAX_REACHED if len(self._texts[number]) <= few else MAX_REACHED // 3
 
     def alone(self, number: int) -> tuple[TextLanguage, int] | None:
         """The language and state that a string state stands for, if it is one and lengths are not counted."""
@@ -570,7 +572,7 @@ class Scanners:
         return self._atoms[number]
 
 
-_FEW_PARTS = 4
+_FEW_PARTS, _FEW_PARTS_OF_NAMES = 4, 2
 _MORE_ROWS = 512  # rows there is room for once the first are not enough
 _MOST_JOINT = 1 << 62
 _CHAIN = 16  # rows built at once where there is one way to go on
