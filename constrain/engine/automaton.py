@@ -113,6 +113,8 @@ class Automaton:
         rows = terminals.rows.take(max(16, row_bytes // (4 * terminals.words)) * terminals.words, terminals.words)
         weakref.finalize(self, terminals.rows.give_back, rows)
         self.store.bind_rows(rows)
+        for node, key, number in terminals.built_tables(self.store):
+            self.store.memo(packed_key(intern.M_TABLE, node, key), number)
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
         self._budget: Budget | None = None

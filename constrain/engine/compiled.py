@@ -15,7 +15,6 @@ from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.normal import NormalForm
-from constrain.kernels.step import X_BACKSLASH, X_NONE
 
 if TYPE_CHECKING:
     from constrain.engine.grammar import Grammar
@@ -48,9 +47,8 @@ def _prepare(terminals: Terminals) -> None:
     document = SchemaDocument([Subschema(pointer="")], 0)
     forms = NormalForm(document)
     store = Automaton(terminals, forms, Inhabitation(forms), row_bytes=0).store
-    free = 1 << 16  # between two characters
-    for key in (free | X_NONE, free | X_BACKSLASH):
-        terminals.table(store, 0, key)
+    for node, key in terminals.first_tables:
+        terminals.table(store, node, key)
     for limit in range(_SHORT_LIMITS):
         terminals.limited_row(store, 0, limit)
     crossing_of(terminals)

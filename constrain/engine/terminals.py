@@ -28,7 +28,7 @@ from constrain.kernels.classes import (
 from constrain.kernels.marks import walk_size
 from constrain.kernels.mask import TABLE_WIDTH
 from constrain.kernels.memory import NODE_WIDTH, ROOT_WIDTH
-from constrain.kernels.step import X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW
+from constrain.kernels.step import X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW, X_NONE
 from constrain.kernels.terminal import content_row, scan
 from constrain.kernels.text_walk import NO_ROW
 from constrain.kernels.trie import Trie, build_trie, children
@@ -38,6 +38,9 @@ _LOOP_ROWS = 2048  # rows of loops kept for one vocabulary
 _KEPT_BYTES = 16 << 20  # of rows of states
 _WIDE = 64  # words with tokens from which on a row is worth keeping
 _LISTED = 1024  # content lists up to this length are marked one by one, longer ones have a ready row
+
+
+_BETWEEN = 1 << 16  # the state of free text between two characters
 
 
 class Terminals:
@@ -144,10 +147,11 @@ class Terminals:
 
     def bind(self, context: m.Context) -> None:
         """Point a context at the tables as they are now."""
-        context.bind(m.TABLE, self._table)
-        context.bind(m.CROSS, self._cross)
-        context.bind(m.TABLE_ROWS, self._rows)
-        context.bind(m.LOOP_SIZES, self._sizes)
+        for table, data in (
+            (m.TABLE, self._table), (m.CROSS, self._cross), (m.TABLE_ROWS, self._rows), (m.LOOP_SIZES, self._sizes),
+        ):  # fmt: skip
+            if context.tables.get(table) is not data:
+                context.bind(table, data)
 
     def bind_fixed(self, context: m.Context) -> None:
         """Point a new context at everything."""
@@ -172,6 +176,29 @@ class Terminals:
                 found = self._numbers[node, key, plain] = self._build(context, node, key)
             self.bind(context)
             return found
+
+    @functools.cached_property
+    def first_tables(self) -> list[tuple[int, int]]:
+        """Node and key of the tables that any grammar with a string needs: within it, and behind its quote."""
+        quotes = [node for node in map(self._node_of, (b'"', b' "')) if node]
+        return [(0, _BETWEEN | X_BACKSLASH), *((node, _BETWEEN | X_NONE) for node in (0, *quotes))]
+
+    def built_tables(self, context: m.Context) -> list[tuple[int, int, int]]:
+        """Those of the first tables that are built: node, key and number of each."""
+        plain = int(context.array[m.PLAIN_ESCAPES])
+        found = [(node, key, self._numbers.get((node, key, plain))) for node, key in self.first_tables]
+        return [(node, key, number) for node, key, number in found if number is not None]
+
+    def _node_of(self, text: bytes) -> int:
+        """The node of the trie that a text leads to; 0 where no token begins so."""
+        kids, nodes, node = self.fixed[m.T_KIDS], self.fixed[m.T_KID_NODE], 0
+        for byte in text:
+            first, stop = int(kids[node]), int(kids[node + 1])
+            found = np.flatnonzero(self.fixed[m.T_KID_BYTE][first:stop] == byte)
+            if not found.size:
+                return 0
+            node = int(nodes[first + int(found[0])])
+        return node
 
     def limited_row(self, context: m.Context, table: int, limit: int) -> int:
         """The number of the row of a table's tokens that need at most `limit` code points."""
