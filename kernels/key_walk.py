@@ -230,7 +230,7 @@ def content_walk(
     if start >= stop:
         return OK
     at = (node_depth(nodes, start) - 1) * 5
-    walk[at], walk[at + 2], walk[at + 4] = 1 if loop != 0 else 0, names, state
+    walk[at], walk[at + 1], walk[at + 2], walk[at + 4] = 1 if loop != 0 else 0, -1, names, state
     plenty = _plenty(C, stack) == 1
     i = start
     while i < stop:
@@ -244,6 +244,11 @@ def content_walk(
             i = node_end(nodes, i)
             continue
         if _is_empty(names) and goes_on and settles:
+            i = node_end(nodes, i)
+            continue
+        if goes_on and classes[i] & ~loop == 0 and height[i] < walk[at - 4]:  # within reach of the node before
+            for t in range(node_first(nodes, i), node_first(nodes, node_end(nodes, i))):
+                set_bit(rows, base, tokens[t])
             i = node_end(nodes, i)
             continue
         code = OK
@@ -281,6 +286,7 @@ def content_walk(
         for t in range(node_first(nodes, i), node_stop(nodes, i)):
             set_bit(rows, base, tokens[t])
         size = node_end(nodes, i) - i
+        walk[at + 1] = -1
         between = state > 0 and view(C, STATE)[state * STATE_WIDTH + Q_FLAGS] & BOUNDARY != 0
         if plenty and between and size > (_SOME if within else _MANY):
             # Within a loop that does not hold for all that is below, another one may that is at hand.
@@ -297,6 +303,8 @@ def content_walk(
                 set_below(C, i, base)
                 i = node_end(nodes, i)
                 continue
+            if record >= 0 and loops[known] == loop:
+                walk[at + 1] = loops[known + 3]
         walk[at] = 1 if within else 0
         walk[at + 2], walk[at + 4] = names, state
         i += 1

@@ -72,8 +72,10 @@ from constrain.kernels.step import (
     VSET_WIDTH,
 )
 
-STARTED_AHEAD = 30
-"""Variables of which it is told where their values start before that is asked for."""
+STARTED_FIRST = 30
+"""Variables of which it is told where their values start when a grammar is compiled."""
+STARTED_AHEAD = 8
+"""Variables of which that is told before it is asked for, each time something is."""
 MEMBERS_AT_ONCE = 64
 """Members of an object whose slots are stored together."""
 FIRST_MEMBERS = 24
@@ -346,8 +348,8 @@ class Shapes:
         if number == outermost:  # the first mask looks into an array, and nothing may hold that up
             return
         started: list[int] = []  # sets of variables
-        self._supply_members(number, which, started)
-        self._supply_within(self.slots[slot][1], started)
+        self._supply_members(number, which, started, STARTED_AHEAD)
+        self._supply_within(self.slots[slot][1], started, STARTED_AHEAD)
 
     def supply_first(self) -> None:
         """Store what the first tokens will ask for: the slots of the members of the outermost object, and so on."""
@@ -356,18 +358,18 @@ class Shapes:
             self.supply_starts(vset)
         except ResourceLimitError:  # to be said where it is reached
             return
-        self._supply_within(vset, [])
+        self._supply_within(vset, [], STARTED_FIRST)
 
-    def _supply_within(self, vset: int, started: list[int]) -> None:
+    def _supply_within(self, vset: int, started: list[int], most: int) -> None:
         """Store the slots of what the containers that are read for these variables hold, as far as it is soon told."""
         of_object, of_array = self._start_of_containers(vset)
         at = 0
         while True:
             if of_array > 0:
-                self._supply_items(of_array, started)
+                self._supply_items(of_array, started, most)
             if of_object > 0:
-                self._supply_members(of_object, 1, started)
-            if at == len(started) or len(started) >= STARTED_AHEAD:
+                self._supply_members(of_object, 1, started, most)
+            if at == len(started) or len(started) >= most:
                 return
             of_object, of_array = self._start_of_containers(started[at])
             at += 1
@@ -376,7 +378,7 @@ class Shapes:
         starts = self._store.tables[m.VSET]
         return int(starts[VSET_WIDTH * vset + V_OBJECT]), int(starts[VSET_WIDTH * vset + V_ARRAY])
 
-    def _supply_members(self, number: int, which: int, started: list[int]) -> None:
+    def _supply_members(self, number: int, which: int, started: list[int], most: int) -> None:
         """Store the slots of the members beside one, of those that are soon told, where a live branch is alone."""
         shape, live = self.sets[number]
         if shape.kind != OBJECT_KIND or len(live) != 1 or shape.order is not None or shape.undecided is not None:
@@ -388,12 +390,12 @@ class Shapes:
         branch = shape.branches[index]
         if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
             return
-        is_told = partial(self._is_soon_told, started)
+        is_told = partial(self._is_soon_told, started, most)
         self._supply_slots(number, index, branch, block * MEMBERS_AT_ONCE, MEMBERS_AT_ONCE, is_told)
-        if len(started) < STARTED_AHEAD:
+        if len(started) < most:
             self._blocks.add((number, block))
 
-    def _supply_items(self, number: int, started: list[int]) -> None:
+    def _supply_items(self, number: int, started: list[int], most: int) -> None:
         """Store the slot of the items of an array, if it is soon told."""
         shape, live = self.sets[number]
         if shape.kind != ARRAY_KIND or shape.prefix or len(live) != 1:
@@ -402,14 +404,14 @@ class Shapes:
         branch = shape.branches[index]
         assert isinstance(branch, ArrayBranch)
         part = self._only_part(shape, branch, 0)
-        if part is not None and branch.longest and self._is_soon_told(started, part):
+        if part is not None and branch.longest and self._is_soon_told(started, most, part):
             self._store.memo(packed_key(M_SLOT, number, 0), self._plain_slot(number, index, part))
 
-    def _is_soon_told(self, started: list[int], part: Variable) -> bool:
+    def _is_soon_told(self, started: list[int], most: int, part: Variable) -> bool:
         """Whether it is known where values of a variable start; that of a light one is found out, if few were yet."""
         if self.is_at_hand(part):
             return True
-        if len(started) >= STARTED_AHEAD or not self._plain_starts.is_light(part):
+        if len(started) >= most or not self._plain_starts.is_light(part):
             return False
         vset = self.vset((part,))
         try:
