@@ -27,6 +27,7 @@ from constrain.kernels.intern import (
 )
 from constrain.kernels.step import Q_READY, STATE_WIDTH
 
+_FIRST_STATES = 120  # rows of them are given by the system in one piece that was in use before
 _FIRST_SIZES = {
     m.FRAMES: 256 * FRAME_WIDTH,
     m.POS: 256 * POS_WIDTH,
@@ -37,7 +38,7 @@ _FIRST_SIZES = {
     m.FST: 160,
     m.ALT: 192,
     m.SLOT: 96,
-    m.STATE: 15 * 64,
+    m.STATE: STATE_WIDTH * _FIRST_STATES,
     m.KEY_LOOPS: 24,
     m.ENTRY: 64,
     m.WORDS: 128,
@@ -85,7 +86,8 @@ class Store(m.Context):
         self._rooms: dict[int, _Room] = {}  # of tables that are appended to
         self.allocate_zeroed(_FIRST_SIZES)
         self.bind(m.POSTPONED, np.empty(_POSTPONED, dtype=np.int64))  # read where it was written to, and only there
-        self.allocate(m.DFA, 64 * 256)  # a row is filled when it is begun
+        self.bind(m.DFA, np.empty(_FIRST_STATES * 256, dtype=np.int32))  # a row is filled when it is begun
+        self.allocated += self.tables[m.DFA].nbytes
         self.allocate(m.VSET, 128, -1)
         self._used: dict[int, int] = {}
         # Number 0 means "none" or "empty" for all of these.

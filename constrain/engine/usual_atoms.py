@@ -51,7 +51,7 @@ USUAL_TOGETHER = (
     (INTEGER, NULL),
     (FALSE, TRUE, NULL),
 )
-_BEGINNING = 24  # states of such a language whose rows are added at once
+_BEGINNING = 12  # states of such a language whose rows are added at once
 
 
 @functools.cache
