@@ -48,8 +48,8 @@ class NameReach:
                     out.append(frozenset(found))
         return out
 
-    def _is_lacking(self, wanted: frozenset[NameClass]) -> list[NameClass]:
-        """The classes that may be found so far and have no wanted class in reach."""
+    def _lacking_if(self, wanted: frozenset[NameClass]) -> list[NameClass]:
+        """The classes that may be found so far from which no wanted one is in reach."""
         found = self._lacking.get(wanted)
         if found is None:
             found = self._lacking[wanted] = [
@@ -76,7 +76,7 @@ class NameReach:
         if not all(self._lasting[i] for i in found):
             return -1
         most = ENDLESS
-        for c in self._is_lacking(frozenset(wanted)):
+        for c in self._lacking_if(frozenset(wanted)):
             if found <= c:
                 if len(found) == len(c):
                     return -1

@@ -102,6 +102,6 @@ def residual(inside: Iterable[Standing], outside: Iterable[Standing]) -> Standin
     return (product, state) if state else None
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=256)
 def _product(languages: tuple[CodePointLanguage, ...], required: int) -> Product:
     return Product(languages, required, entered=True)
