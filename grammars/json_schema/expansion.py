@@ -841,18 +841,20 @@ class Expansion:
             if left is None or len(values) < len(shortest):
                 shortest = values
             left = listed if left is None else left & listed
-        for value_types, values_ in summary.refused.items() if left else ():
-            if types & ~value_types == 0:
-                left = (left or _NO_VALUES) - values_
+        partly = []  # refused only if of types that are not all there is
+        for value_types, refused in summary.refused.items() if left else ():
+            if types & ~value_types:
+                partly.append((value_types, refused))
+            else:
+                left = (left or _NO_VALUES) - refused
         if not left or len(shortest) > MAX_TESTED:
             return not left
-        return not any(
-            type_of(v) & types
-            and identity(v) in left
-            and not any(type_of(v) & t and identity(v) in values_ for t, values_ in summary.refused.items())
-            and all(self._may_hold(i, v) for i in others)
-            for v in shortest
-        )
+        for v in shortest:
+            if type_of(v) & types and identity(v) in left:
+                is_refused = any(type_of(v) & t and identity(v) in refused for t, refused in partly)
+                if not is_refused and all(self._may_hold(i, v) for i in others):
+                    return False
+        return True
 
     def _asks_only(self, index: int, *, values: bool) -> bool:
         """Whether all that a subschema asks for is a type, or with `values` one of those that it lists."""
