@@ -7,9 +7,10 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import constrain
 from tests.engine.test_random_schemas import matching, near_misses
 from tests.oracles import FULL, accepts, attempt, validators
 
@@ -65,6 +66,7 @@ def test_shared_objects_mean_what_their_text_means(schema: Any, seed: int) -> No
     wanted = [bool(is_valid(value)) for value in instances]
     for form in (schema, json.dumps(schema)):
         made = attempt(form)
+        assume(not isinstance(made.error, constrain.ResourceLimitError))  # many branches that mean the same multiply
         verdicts = made.error is None and [accepts(made.compiled, json.dumps(value)) for value in instances]
         assert (verdicts or [False] * len(instances)) == wanted, made.error
 
