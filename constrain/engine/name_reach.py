@@ -16,8 +16,9 @@ from collections.abc import Collection
 from constrain.grammars.languages.extent import shortest_text
 from constrain.grammars.regex.classes import FIRST_SURROGATE, LAST_SURROGATE, CodePoints
 from constrain.grammars.regex.utf8 import CodePointLanguage
+from constrain.kernels.loops import UNLIMITED
 
-ENDLESS = 1 << 60
+ENDLESS = UNLIMITED
 NameClass = frozenset[int]
 """The numbers of the languages that names belong to."""
 

@@ -70,7 +70,7 @@ class _Split:
         self._known: dict[_Group, list[bytes]] = {}  # names at hand
         for name in SAMPLES:
             self._learn(name)
-        self._shortest = [shortest_of(language) if language.start else b"" for language in languages]
+        self._shortest = [_shortest_of(language) if language.start else b"" for language in languages]
         for name in self._shortest:
             self._learn(name)
 
@@ -98,7 +98,7 @@ class _Split:
             return True
         found = self._language(group)
         if found.start:
-            self._learn(shortest_of(found))
+            self._learn(_shortest_of(found))
         return bool(found.start)
 
     def _key_class(self, group: _Group) -> KeyClass:
@@ -135,8 +135,7 @@ class _Split:
         return _are_disjoint(frozenset((self._languages[i], self._languages[j])))
 
 
-def shortest_of(language: TextLanguage) -> bytes:
-    """A shortest text of a language that has any."""
+def _shortest_of(language: TextLanguage) -> bytes:
     assert isinstance(language, CodePointLanguage)
     return shortest_text(language, language.start)
 
