@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,11 +142,6 @@ class Scanners:
         rows.fill(-1)
         return rows
 
-    def _set_row(self, number: int, row: np.ndarray) -> None:  # type: ignore[type-arg]
-        self._store.tables[m.DFA][number * 256 : number * 256 + 256] = row
-        if np.count_nonzero(row):
-            self._store.tables[m.STATE][number * STATE_WIDTH + Q_FLAGS] |= HAS_NEXT
-
     def _add_free_text(self) -> None:
         """The states of free text come first, complete, so that terminal tables are the same for every grammar."""
         states = [FREE_TEXT.start]
@@ -204,35 +200,47 @@ class Scanners:
         self._outcome(1)
         self._store.array[m.FREE_TEXT_STATE] = kept.free[FREE_TEXT.start]
 
-    def build_row(self, number: int) -> None:
-        """Fill the row of a state."""
-        if number in self._texts:
-            count = self.state_count
-            row = self._product_row(self._texts[number], self.text_state)
+    def build_row(self, number: int) -> set[int]:
+        """Fill the row of a state; returns the states after it."""
+        count = self.state_count
+        parts = self._texts.get(number)
+        after: list[int] = []
+        row: NDArray[np.int32]
+        if parts is not None:
+            row, after = self._product_row(parts, self.text_state, self._add_texts)
             if self.state_count > count and self.free_names.are_told_apart(number):
                 self.free_names.note_inside(number, row, count)
         elif number in self._atoms:
-            parts = self._atoms[number]
-            begun = self._begin_together(parts) if len(parts) > 1 else None
-            row = self._product_row(parts, self._atom_state) if begun is None else begun
+            atoms = self._atoms[number]
+            begun = self._begin_together(atoms) if len(atoms) > 1 else None
+            if begun is None:
+                row, after = self._product_row(atoms, self._atom_state, self._add_atoms)
+            else:
+                row, after = begun, np.unique(begun).tolist()
         else:
             row = np.zeros(256, dtype=np.int32)
-        self._set_row(number, row)
+        live = {to for to in after if to}
+        tables = self._store.tables
+        tables[m.DFA][number * 256 : number * 256 + 256] = row
+        if live:
+            tables[m.STATE][number * STATE_WIDTH + Q_FLAGS] |= HAS_NEXT
+        return live
 
-    def _product_row(self, parts, number_of) -> np.ndarray:  # type: ignore[type-arg,no-untyped-def]
+    def _product_row(
+        self, parts: Any, number_of: Callable[..., int], add: Callable[..., None]
+    ) -> tuple[NDArray[np.int32], list[int]]:
+        """The row of a state of these parts (int32, shape (256,)), and the states in it."""
         if len(parts) == 1:
             language, state, what = parts[0]
             known = self._known.get((language, what))
             if known is None:
                 known = self._known[language, what] = {0: 0}
             targets, column = moves(language, state)
-            numbers = []
-            for t in targets:
-                number = known.get(t)
-                if number is None:
-                    number = known[t] = number_of([(language, t, what)])
-                numbers.append(number)
-            return np.array(numbers, dtype=np.int32).take(column)
+            numbers = [known.get(t, -1) for t in targets]
+            if -1 in numbers:
+                add(language, [t for t in targets if t not in known], what, known)
+                numbers = [known[t] for t in targets]
+            return np.array(numbers, dtype=np.int32).take(column), numbers
         # Bytes that no part tells apart lead to one state: a number with a digit for each part stands for it.
         every = [moves(language, state) for language, state, _ in parts]
         joint, size = every[0][1], len(every[0][0])
@@ -264,7 +272,7 @@ class Scanners:
             if number is None:
                 number = known[t] = number_of(live)
             numbers.append(number)
-        return np.array(numbers, dtype=np.int32).take(column)
+        return np.array(numbers, dtype=np.int32).take(column), numbers
 
     # ---- strings -----------------------------------------------------------------------------------------------------
 
@@ -370,6 +378,36 @@ class Scanners:
         if self.free_names.are_told_apart(first):
             for i in range(count):
                 self.free_names.note_inside(first + i, rows[i * 256 : (i + 1) * 256], first)
+
+    def _add_texts(
+        self, language: TextLanguage, states: list[int], entries: tuple[Entry, ...], known: dict[int, int]
+    ) -> None:
+        """Add the string states of a language's states that are not known, all at once where no length is counted."""
+        outcome = 0
+        if language is not FREE_TEXT and all(e.low <= 0 and e.high >= UNBOUNDED_LENGTH for e in entries):
+            outcome = self._outcome(sum({1 << e.variable for e in entries}))
+        new: list[int] = []
+        for state in states:
+            key = ("text", ((language, state, entries),))
+            if not outcome or language.universal(state):
+                known[state] = self.text_state([(language, state, entries)])
+            elif (found := self._numbers.get(key)) is not None:
+                known[state] = found
+            else:
+                new.append(state)
+        if not new:
+            return
+        first = self.state_count
+        records: list[int] = []
+        for number, state in enumerate(new, start=first):
+            flags = BOUNDARY if language.boundary(state) else 0
+            accepted = outcome if language.accepting(state) else 0
+            records += (flags, accepted, 0, 0, 0, 0, outcome, -1, 0, 0, -1, -1, 0, 0, 0)
+            parts = ((language, state, entries),)
+            self._texts[number] = parts
+            known[state] = self._numbers["text", parts] = number
+        self._store.append(m.STATE, records)
+        self._room_for_rows(first, len(new))
 
     def _new_text_state(self, parts: tuple[TextPart, ...]) -> int:
         store = self._store
@@ -490,13 +528,12 @@ class Scanners:
 
     def supply_row(self, number: int) -> None:
         """Build the row of a state, and of those after it so long as there is one way to go on."""
-        dfa = self._store.tables[m.DFA]
         for _ in range(_CHAIN):
-            self.build_row(number)
-            dfa = self._store.tables[m.DFA]
-            row = dfa[number * 256 : number * 256 + 256]
-            number = int(row.max())
-            if not number or dfa[number * 256] >= 0 or ((row != number) & (row != 0)).any():
+            after = self.build_row(number)
+            if len(after) != 1:
+                break
+            (number,) = after
+            if self._store.tables[m.DFA][number * 256] >= 0:
                 break
 
     # ---- atoms and raw text ------------------------------------------------------------------------------------------
@@ -542,6 +579,13 @@ class Scanners:
             found = self._numbers[key] = self._add_state(flags, self._outcome(bits) if bits else 0, shortest=shortest)
             self._atoms[found] = tuple(parts)
         return found
+
+    def _add_atoms(
+        self, language: Language, states: list[int], variables: tuple[int, ...], known: dict[int, int]
+    ) -> None:
+        """Add the states of a language's states that are not known."""
+        for state in states:
+            known[state] = self._atom_state([(language, state, variables)])
 
     def _add_beginning(self, languages: tuple[Language, ...], variables: tuple[int, ...]) -> int:
         """Add the first states of some languages at once, with their rows; the number of the first."""
@@ -594,7 +638,7 @@ def moves(language: Language, state: int) -> Moves:
     if found is None:
         if len(known) >= _MAX_MOVES:
             known.clear()
-        found = known[state] = distinct(language.row(state))
+        found = known[state] = language.branches(state) or distinct(language.row(state))
     return found
 
 

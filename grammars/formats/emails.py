@@ -6,13 +6,14 @@ brackets. Display names, comments and folding white space belong to messages (RF
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from ..languages.base import LengthSet
 from ..regex import lengths as length_sets
 from ..regex.classes import LAST
 from .addresses import IPV4, IPV6
-from .machine import LanguageMachine, Machine, Move, between, on, ranges_of
+from .machine import Arranged, LanguageMachine, Layout, Machine, Move, between, on, ranges_of
 
 ADDRESS_LITERAL = rf"(?:{IPV4}|[Ii][Pp][Vv]6:{IPV6})\]"
 """Pattern of what follows `[` in an address literal."""
@@ -20,6 +21,9 @@ ADDRESS_LITERAL = rf"(?:{IPV4}|[Ii][Pp][Vv]6:{IPV6})\]"
 MAX_LOCAL_PART = 64
 
 _ATOM = ranges_of("!#$%&'*+-/=?^_`{|}~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_ATOM_PARTS = [(0x40, 0x40, 0)], [(first, last, 1) for first, last in _ATOM], [(0x2E, 0x2E, 2)]
+_ATOM_LAYOUTS = [Layout(chain.from_iterable(_ATOM_PARTS[: count + 1])) for count in range(3)]
+"""Inside a dot-atom: the @, one more character where there is room, a dot where there is room for two."""
 _QUOTED = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E))
 _WIDE = ((0x80, 0x7FF, 2), (0x800, 0xFFFF, 3), (0x10000, LAST, 4))
 
@@ -40,6 +44,22 @@ class Email(Machine[EmailKey]):
 
     def _part(self, stage: str) -> Machine[Any] | None:
         return self._host if stage == "host" else self._literal if stage == "literal" else None
+
+    def arranged(self, state: EmailKey) -> Arranged[EmailKey] | None:
+        stage, value = state
+        part = self._part(stage)
+        if part is not None:
+            found = part.arranged(value)
+            return None if found is None else (found[0], [(stage, after) for after in found[1]])
+        if stage != "atom" or self._unicode:
+            return None
+        left = MAX_LOCAL_PART - value
+        targets: list[EmailKey] = [("domain", 0)]
+        if left:
+            targets.append(("atom", value + 1))
+        if left >= 2:
+            targets.append(("dot", value + 1))
+        return _ATOM_LAYOUTS[len(targets) - 1], targets
 
     def moves(self, state: EmailKey) -> list[Move[EmailKey]]:
         stage, value = state

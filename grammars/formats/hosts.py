@@ -7,14 +7,25 @@ thought of decides that, as Punycode is arithmetic over the whole label; such la
 
 from __future__ import annotations
 
+import functools
+
 from ..languages.base import LengthSet
-from .machine import Machine, Move, at_least, between
+from .machine import Arranged, Layout, Machine, Move, at_least, between
 
 MAX_LABEL = 63
 MAX_NAME = 253
 
 HostKey = tuple[int, bool, int]
 """Length of the label so far, whether its last character is a hyphen, length of the name so far if it is counted."""
+
+
+_RANGES = {"a": ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)), "-": ((0x2D, 0x2D),), ".": ((0x2E, 0x2E),)}
+
+
+@functools.cache
+def _layout(what: str) -> Layout:
+    """Letters and digits (`a`), hyphens and dots, as far as they can come."""
+    return Layout((first, last, index) for index, kind in enumerate(what) for first, last in _RANGES[kind])
 
 
 class HostName(Machine[HostKey]):
@@ -30,21 +41,27 @@ class HostName(Machine[HostKey]):
         self._counts = int(counted)
 
     def moves(self, state: HostKey) -> list[Move[HostKey]]:
+        layout, targets = self.arranged(state)
+        return [(first, last, targets[index]) for first, last, index in layout.ranges]
+
+    def arranged(self, state: HostKey) -> Arranged[HostKey]:
         label, hyphen, name = state
-        if name == MAX_NAME:
-            return []
         longer = name + self._counts
-        moves: list[Move[HostKey]] = []
-        if label and name + 2 <= MAX_NAME:
-            # Neither a hyphen nor a dot can be last.
-            if label + 2 <= MAX_LABEL and (self.any_hyphens or not (hyphen and label == 3)):
-                moves.append((0x2D, 0x2D, (label + 1, True, longer)))
-            if not hyphen:
-                moves.append((0x2E, 0x2E, (0, False, longer)))
-        if label < MAX_LABEL:
-            after = (label + 1, False, longer)
-            moves += [(0x30, 0x39, after), (0x41, 0x5A, after), (0x61, 0x7A, after)]
-        return moves
+        targets: list[HostKey] = []
+        what = ""
+        if name < MAX_NAME:
+            if label < MAX_LABEL:
+                what += "a"
+                targets.append((label + 1, False, longer))
+            if label and name + 2 <= MAX_NAME:
+                # Neither a hyphen nor a dot can be last.
+                if label + 2 <= MAX_LABEL and (self.any_hyphens or not (hyphen and label == 3)):
+                    what += "-"
+                    targets.append((label + 1, True, longer))
+                if not hyphen:
+                    what += "."
+                    targets.append((0, False, longer))
+        return _layout(what), targets
 
     def accepts(self, state: HostKey) -> bool:
         return state[0] > 0 and not state[1]

@@ -9,18 +9,56 @@ reached; that, and its two distances, is what it has to know about itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
 from typing import Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..languages.base import ALL_LENGTHS, DEAD, LengthSet, TextLanguage
 from ..regex import lengths as length_sets
+from ..regex.classes import LAST
 from ..regex.utf8 import CodePointLanguage, Segments
 
 State = TypeVar("State", bound=Hashable)
 
 Move = tuple[int, int, State]
 """Code points `first` to `last`, and the state that they lead to."""
+
+
+class Layout:
+    """Which code points go together: what states with other targets share, so that it is worked out once.
+
+    Args:
+        ranges: disjoint ranges of code points, each with the number of its target, from 0 on.
+    """
+
+    def __init__(self, ranges: Iterable[tuple[int, int, int]]) -> None:
+        self.ranges: list[tuple[int, int, int]] = []
+        for first, last, index in sorted(ranges):
+            if self.ranges and self.ranges[-1][1:] == (first - 1, index):
+                self.ranges[-1] = (self.ranges[-1][0], last, index)
+            else:
+                self.ranges.append((first, last, index))
+        self.wide: int | None = None
+        """The number of the target of all code points beyond ASCII, if they have one."""
+        ascii_ranges = self.ranges
+        if self.ranges and self.ranges[-1][0] <= 0x80 and self.ranges[-1][1] == LAST:
+            first, _, self.wide = self.ranges[-1]
+            ascii_ranges = [*self.ranges[:-1], (first, 0x7F, self.wide)]
+        self.column: NDArray[np.int64] | None = None
+        """By byte the number of the target, counted from 1 (of `wide`, the ASCII part of it); None where code points
+        beyond ASCII lead to several."""
+        if all(last < 0x80 for _, last, _ in ascii_ranges):
+            self.column = np.zeros(256, dtype=np.int64)
+            for first, last, index in ascii_ranges:
+                self.column[first : last + 1] = index + 1
+            self.column.setflags(write=False)
+
+
+Arranged = tuple[Layout, list[State]]
+"""A layout, and the targets."""
 
 
 class Machine(ABC, Generic[State]):
@@ -31,6 +69,10 @@ class Machine(ABC, Generic[State]):
     @abstractmethod
     def moves(self, state: State) -> list[Move[State]]:
         """Steps from `state`, disjoint, in any order, to live states only."""
+
+    def arranged(self, state: State) -> Arranged[State] | None:  # noqa: ARG002
+        """The same as `moves`, where the machine has a layout for `state`; None elsewhere."""
+        return None
 
     @abstractmethod
     def accepts(self, state: State) -> bool:
@@ -86,6 +128,7 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
         self._numbers: dict[State, int] = {}
         self._values: dict[int, State] = {}
         self._by_identity: dict[int, int] = {}  # of the very objects in `_values`, as hashing one takes time
+        self._columns: dict[Layout, NDArray[np.int64]] = {}
         self.start = self._number(machine.start)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
@@ -104,7 +147,41 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
             self._by_identity[id(value)] = number
         return number
 
+    def branches(self, state: int) -> tuple[list[int], NDArray[np.int64]] | None:
+        value = self._values.get(state)
+        if value is None:
+            return None
+        with self._lock:
+            arranged = self._machine.arranged(value)
+            if arranged is None:
+                return None
+            layout, targets = arranged
+            ascii_column = layout.column
+            if ascii_column is None:
+                return None
+            numbers = [DEAD, *self._numbered(targets)]
+            if layout.wide is None:
+                return numbers, ascii_column
+            # Bytes from 0x80 on lead inside a character: to as many states, whatever comes after it.
+            half = self._upper_half(numbers[layout.wide + 1])
+            column = self._columns.get(layout)
+            if column is None:
+                order = {to: i for i, to in enumerate(dict.fromkeys(half[half > 0].tolist()), start=len(numbers))}
+                column = ascii_column.copy()
+                column[0x80:] = [order.get(to, 0) for to in half.tolist()]
+                column.setflags(write=False)
+                self._columns[layout] = column
+            return numbers + list(dict.fromkeys(half[half > 0].tolist())), column
+
+    def _numbered(self, values: list[State]) -> list[int]:
+        known = self._by_identity
+        return [known.get(id(value)) or self._number(value) for value in values]
+
     def _segments(self, state: int) -> Segments:
+        arranged = self._machine.arranged(self._values[state])
+        if arranged is not None:
+            numbers = self._numbered(arranged[1])
+            return [(first, last, numbers[index]) for first, last, index in arranged[0].ranges]
         segments: Segments = []
         moves = sorted(self._machine.moves(self._values[state]), key=_first)
         known = self._by_identity

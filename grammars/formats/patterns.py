@@ -11,11 +11,12 @@ the lower count of a quantifier, the first end of a range in a class.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 from ..languages.base import LengthSet
 from ..regex.classes import LAST
-from .machine import Machine, Move, Ranges, at_least, on, ranges_of
+from .machine import Arranged, Layout, Machine, Move, Ranges, at_least, on, ranges_of
 
 MAX_DEPTH = 20
 """Most groups open at a time."""
@@ -103,7 +104,7 @@ class Pattern(Machine[PatternKey]):
     start = PatternKey("term", _Place())
 
     def __init__(self) -> None:
-        self._of_place: dict[_Place, list[Move[PatternKey]]] = {}
+        self._of_place: dict[_Place, list[PatternKey]] = {}
 
     def moves(self, state: PatternKey) -> list[Move[PatternKey]]:
         stage = state.stage
@@ -122,6 +123,9 @@ class Pattern(Machine[PatternKey]):
         if stage == "property":
             return self._property(state)
         return self._hex(state)
+
+    def arranged(self, state: PatternKey) -> Arranged[PatternKey] | None:
+        return self._members(state.place, state.value) if state.stage == "class" else None
 
     def accepts(self, state: PatternKey) -> bool:
         return state.stage == "term" and not state.place.stack
@@ -246,7 +250,8 @@ class Pattern(Machine[PatternKey]):
             fresh = PatternKey("class", place, _FRESH)
             return [move for move in self._class(fresh) if move[0] != 0x5E] + on("^", fresh)
         if stage == "class":
-            return self._members(place, value)
+            layout, targets = self._members(place, value)
+            return [(first, last, targets[index]) for first, last, index in layout.ranges]
         if stage == "class -":
             # After a set or a character beyond ASCII a hyphen stands for itself, and last.
             moves = on("]", PatternKey("term", place, _QUANTIFIER))
@@ -264,31 +269,32 @@ class Pattern(Machine[PatternKey]):
             return on("{", PatternKey("property", place, 1))
         return self._class_hex(state)
 
-    def _plain_members(self, place: _Place) -> list[Move[PatternKey]]:
-        """Steps inside a class under characters that stand for themselves; kept, as most states there have them."""
-        moves = self._of_place.get(place)
-        if moves is None:
-            codes = [code for first, last in _MEMBERS for code in range(first, min(last, 127) + 1)]
-            moves = [(code, code, PatternKey("class", place, code)) for code in codes]
-            moves.append((128, LAST, PatternKey("class", place, _SET)))
+    def _plain_members(self, place: _Place) -> list[PatternKey]:
+        """The states inside a class after characters that stand for themselves, in the order of `_PLAIN_MEMBERS`; kept,
+        as most states there have them."""
+        targets = self._of_place.get(place)
+        if targets is None:
+            targets = [PatternKey("class", place, code) for code in _PLAIN_MEMBERS]
+            targets.append(PatternKey("class", place, _SET))
             if len(self._of_place) >= _PLACES:
                 self._of_place.clear()
-            self._of_place[place] = moves
-        return moves
+            self._of_place[place] = targets
+        return targets
 
-    def _members(self, place: _Place, value: int) -> list[Move[PatternKey]]:
+    def _members(self, place: _Place, value: int) -> Arranged[PatternKey]:
         """Steps inside a class, after what `value` says."""
-        moves = on("]", PatternKey("term", place, _QUANTIFIER))
-        if value != _FRESH and value != _FRESH_NO_DIGIT and value != _FRESH_NO_ESCAPE:
-            moves += on("-", PatternKey("class -", place, value if value < 0x110000 else 0))
+        if value in (_FRESH, _FRESH_NO_DIGIT, _FRESH_NO_ESCAPE):
+            hyphen = PatternKey("class", place, 0x2D)
         else:
-            moves += on("-", PatternKey("class", place, 0x2D))
-        for move in self._plain_members(place):
-            if value not in (_FRESH_NO_DIGIT, _ZERO) or not 0x30 <= move[0] <= 0x39:
-                moves.append(move)
-        if value != _FRESH_NO_ESCAPE and not 0xD800 <= value <= 0xDBFF:
-            moves += on("\\", PatternKey("class escape", place, least=-1))
-        return moves
+            hyphen = PatternKey("class -", place, value if value < 0x110000 else 0)
+        digits = value not in (_FRESH_NO_DIGIT, _ZERO)
+        escape = value != _FRESH_NO_ESCAPE and not 0xD800 <= value <= 0xDBFF
+        targets = [PatternKey("term", place, _QUANTIFIER), hyphen]
+        if escape:
+            targets.append(PatternKey("class escape", place, least=-1))
+        plain = self._plain_members(place)
+        targets += plain if digits else plain[:_FIRST_DIGIT] + plain[_FIRST_DIGIT + 10 :]
+        return _member_layout(digits, escape), targets
 
     def _class_escape(self, place: _Place, least: int) -> list[Move[PatternKey]]:
         moves: list[Move[PatternKey]] = []
@@ -346,6 +352,21 @@ _ZERO = 0x110000
 
 _MEMBERS = ((0, 0x2C), (0x2E, 0x5B), (0x5E, 0x5E), (0x5F, LAST))
 """What stands for itself in a class: not the hyphen, backslash and closing bracket."""
+
+_PLAIN_MEMBERS = [code for first, last in _MEMBERS for code in range(first, min(last, 127) + 1)]
+_FIRST_DIGIT = _PLAIN_MEMBERS.index(0x30)
+
+
+@functools.cache
+def _member_layout(digits: bool, escape: bool) -> Layout:
+    """Inside a class: its end, a hyphen, an escape where one may come, characters that stand for themselves."""
+    ranges = [(0x5D, 0x5D, 0), (0x2D, 0x2D, 1)]
+    if escape:
+        ranges.append((0x5C, 0x5C, 2))
+    plain = [code for code in _PLAIN_MEMBERS if digits or not 0x30 <= code <= 0x39]
+    ranges += [(code, code, index) for index, code in enumerate(plain, start=len(ranges))]
+    return Layout([*ranges, (0x80, LAST, len(ranges))])
+
 
 _HEX = "0123456789abcdefABCDEF"
 

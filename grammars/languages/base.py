@@ -85,6 +85,11 @@ class Language(ABC):
     def row(self, state: int) -> NDArray[np.int32]:
         """Successors of `state` for the 256 bytes: int32, shape (256,), read-only; `DEAD` without completion."""
 
+    def branches(self, state: int) -> tuple[list[int], NDArray[np.int64]] | None:  # noqa: ARG002
+        """The same as `row`, where it is quick to have: the states after `state`, each once, the dead one first, and
+        by byte the index of one (int64, shape (256,), read-only); None elsewhere."""
+        return None
+
     around_values = False
     """Whether JSON values stand in the text, and `shortest` is not cheap."""
 
