@@ -583,9 +583,34 @@ class Scanners:
     def _add_atoms(
         self, language: Language, states: list[int], variables: tuple[int, ...], known: dict[int, int]
     ) -> None:
-        """Add the states of a language's states that are not known."""
+        """Add the states of a language's states that are not known, all at once."""
+        if language in USUAL and (language, variables) not in self._begun:
+            self._add_beginning((language,), variables)
+        new: list[int] = []
         for state in states:
-            known[state] = self._atom_state([(language, state, variables)])
+            found = self._numbers.get(("atom", ((language, state, variables),)))
+            if found is None:
+                new.append(state)
+            else:
+                known[state] = found
+        if not new:
+            return
+        outcome = 0
+        first = self.state_count
+        records: list[int] = []
+        for number, state in enumerate(new, start=first):
+            if language.accepting(state):
+                outcome = outcome or self._outcome(sum({1 << v for v in variables}))
+                accepted = outcome
+            else:
+                accepted = 0
+            shortest = 0 if language.around_values else language.shortest(state)
+            records += (_ROLE_FLAGS[language.role(state)], accepted, 0, 0, shortest, 0, 0, -1, 0, 0, -1, -1, 0, 0, 0)
+            parts = ((language, state, variables),)
+            self._atoms[number] = parts
+            known[state] = self._numbers["atom", parts] = number
+        self._store.append(m.STATE, records)
+        self._room_for_rows(first, len(new))
 
     def _add_beginning(self, languages: tuple[Language, ...], variables: tuple[int, ...]) -> int:
         """Add the first states of some languages at once, with their rows; the number of the first."""
