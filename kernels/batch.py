@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .intern import P_ROW, POS_WIDTH
+from .intern import NO_MASK, P_ROW, POS_WIDTH
 from .jit import njit
 from .mask import accept_token
-from .memory import POS, ROW_WORDS, ROWS, context, view, view32
+from .memory import POS, context, view
+from .packed import copy_mask
 from .step import MISS, OK
 
 TRACKED = 1 << 40
@@ -26,7 +27,6 @@ def copy_rows(addresses: Any, positions: Any, indices: Any, out: Any, start: int
     has to be computed. Words beyond the vocabulary are cleared. Nothing but `out` and `codes` is written, so that
     parts of one batch may run at the same time.
     """
-    width = out.shape[1]
     for i in range(start, stop):
         position = positions[i]
         codes[i] = MISS
@@ -34,16 +34,9 @@ def copy_rows(addresses: Any, positions: Any, indices: Any, out: Any, start: int
             continue
         C = context(addresses[i])
         row = view(C, POS)[position * POS_WIDTH + P_ROW]
-        if row < 0:
-            continue
-        rows, words, to = view32(C, ROWS), C[ROW_WORDS], indices[i]
-        base = row * words
-        shared = min(words, width)
-        for k in range(shared):
-            out[to, k] = rows[base + k]
-        for k in range(shared, width):
-            out[to, k] = 0
-        codes[i] = OK
+        if row != NO_MASK:
+            copy_mask(C, row, out[indices[i]])
+            codes[i] = OK
 
 
 @njit

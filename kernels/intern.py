@@ -35,7 +35,8 @@ F_PARENT, F_STATE, F_COUNT, F_SEEN, F_FREE, F_DEPTH = range(6)
 FRAME_WIDTH = 6
 FRAME_SEED, POS_SEED = 17, 29
 # Fields of a position.
-P_STACK, P_MODE, P_Q, P_X, P_N, P_ROW = range(6)  # P_ROW: number of its mask row, or -1
+P_STACK, P_MODE, P_Q, P_X, P_N, P_ROW = range(6)  # P_ROW: number of its mask row, which may be packed, or NO_MASK
+NO_MASK = -1
 POS_WIDTH = 6
 
 # Kinds of memo entries.
@@ -135,7 +136,7 @@ def intern_position(C: Any, stack: int, mode: int, q: int, x: int, n: int) -> in
     records[base + 2] = q
     records[base + 3] = x
     records[base + 4] = n
-    records[base + P_ROW] = -1
+    records[base + P_ROW] = NO_MASK
     table[h] = count + 1
     C[N_POS] = count + 1
     return count

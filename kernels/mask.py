@@ -22,6 +22,7 @@ from .intern import (
     M_FREE,
     M_TABLE,
     M_TABLE_ROW,
+    NO_MASK,
     P_MODE,
     P_N,
     P_Q,
@@ -98,6 +99,7 @@ from .memory import (
     view8,
     view32,
 )
+from .packed import begin_row, copy_mask, has_room, is_code, pack
 from .raw_walk import raw_walk
 from .step import (
     COUNTED,
@@ -526,10 +528,13 @@ def resume_step(C: Any, kind: int, node: int, base: int, stack: int, mode: int, 
 
 @njit
 def row_of(C: Any, position: int) -> int:
-    """The number of the mask row of a position; MISS or FULL when Python has to help first."""
+    """The number of the mask row of a position, which may be a packed one (see `packed.py`).
+
+    MISS or FULL when Python has to help first.
+    """
     records = view(C, POS)
     at = position * POS_WIDTH
-    if records[at + P_ROW] >= 0:
+    if records[at + P_ROW] != NO_MASK:
         return records[at + P_ROW]
     words = C[ROW_WORDS]
     row = C[N_ROWS]
@@ -542,9 +547,9 @@ def row_of(C: Any, position: int) -> int:
         if (row + 1) * words > C[LENGTHS + ROWS]:
             C[FULL_TABLE] = ROWS
             return FULL
-        rows = view32(C, ROWS)
-        for i in range(words):
-            rows[base + i] = 0
+        if not has_room(C):
+            return FULL
+        begin_row(C, row)
         C[N_MISSES] = 0
         C[N_POSTPONED] = 0
         C[RESUME] = 0
@@ -564,6 +569,11 @@ def row_of(C: Any, position: int) -> int:
         eos = view32(C, EOS)
         for i in range(C[LENGTHS + EOS]):
             set_bit(view32(C, ROWS), base, eos[i])
+    if mode != STRING:
+        packed = pack(C, row)
+        if packed != 0:
+            records[at + P_ROW] = packed
+            return packed
     records[at + P_ROW] = row
     C[N_ROWS] = row + 1
     if mode == STRING and x == 0 and not C[WIRE]:  # what stays within the string is the same wherever it stands
@@ -579,16 +589,9 @@ def copy_row(address: int, position: int, out: Any) -> int:
     """Write the mask of a position into `out` (int32; extra words are cleared); OK, MISS or FULL."""
     C = context(address)
     row = row_of(C, position)
-    if row < 0:
+    if is_code(row):
         return row
-    rows = view32(C, ROWS)
-    words = C[ROW_WORDS]
-    base = row * words
-    shared = min(words, out.size)
-    for i in range(shared):
-        out[i] = rows[base + i]
-    for i in range(shared, out.size):
-        out[i] = 0
+    copy_mask(C, row, out)
     return OK
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from numba.core import types
 
-from .intern import F_STATE, FRAME_WIDTH, P_MODE, P_N, P_Q, P_ROW, P_STACK, POS_WIDTH
+from .intern import F_STATE, FRAME_WIDTH, NO_MASK, P_MODE, P_N, P_Q, P_ROW, P_STACK, POS_WIDTH
 from .jit import entry_point, njit
 from .mask import REFUSED, accept_token, row_of
 from .memory import (
@@ -29,14 +29,13 @@ from .memory import (
     POS,
     RESUME,
     ROW_WORDS,
-    ROWS,
     STATE,
     TOKEN_OFF,
     WIRE,
     context,
     view,
-    view32,
 )
+from .packed import copy_mask, is_code
 from .step import COUNTED, FST_WIDTH, KEY, MISS, OK, Q_FLAGS, Q_FREE, Q_READY, RAW, S_KEYS, STATE_WIDTH, STRING
 
 
@@ -65,13 +64,13 @@ def write_row(address: int, position: int, out: Any, index: int) -> int:
     if index < 0 or index >= out.shape[0] or out.shape[1] < words:
         return MISS
     row = view(C, POS)[position * POS_WIDTH + P_ROW]
-    if row < 0:
+    if row == NO_MASK:
         if not _is_narrow(C, position):
             return MISS
         row = row_of(C, position)
-        if row < 0:
+        if is_code(row):
             return MISS
-    _copy(C, row, out, index)
+    copy_mask(C, row, out[index])
     return OK
 
 
@@ -103,20 +102,10 @@ def fill_row(address: int, position: int, out: Any, index: int) -> int:
     if position < 0 or C[LAYERED] != 0 or index < 0 or index >= out.shape[0] or out.shape[1] < C[ROW_WORDS]:
         return REFUSED
     row = row_of(C, position)
-    if row < 0:
+    if is_code(row):
         return row
-    _copy(C, row, out, index)
+    copy_mask(C, row, out[index])
     return OK
-
-
-@njit
-def _copy(C: Any, row: int, out: Any, index: int) -> None:
-    rows, words = view32(C, ROWS), C[ROW_WORDS]
-    base = row * words
-    for i in range(words):
-        out[index, i] = rows[base + i]
-    for i in range(words, out.shape[1]):
-        out[index, i] = 0
 
 
 _Fill = Callable[[int, int, Any, int], int]

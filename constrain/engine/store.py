@@ -17,6 +17,7 @@ from constrain.kernels import memory as m
 from constrain.kernels.intern import (
     FRAME_SEED,
     FRAME_WIDTH,
+    NO_MASK,
     P_ROW,
     POS_SEED,
     POS_WIDTH,
@@ -49,6 +50,7 @@ _FIRST_SIZES = {
     m.NAME_OUT: 128,
     m.LITERALS: 16,
     m.NAME_BYTES: 1024,
+    m.PACKS: 8192,
     m.EOS: 0,
 }
 
@@ -198,6 +200,7 @@ class Store(m.Context):
     def forget_rows(self) -> None:
         """Make all mask rows free again."""
         self.array[m.N_ROWS] = self.array[m.RESUME] = 0
-        self.tables[m.POS][P_ROW::POS_WIDTH] = -1
+        rows = self.tables[m.POS][P_ROW::POS_WIDTH]
+        rows[rows >= 0] = NO_MASK
         ready = self.tables[m.STATE][Q_READY::STATE_WIDTH]
         ready[ready < 0] = 0
