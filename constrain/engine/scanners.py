@@ -95,6 +95,8 @@ class Scanners:
         self._atoms: dict[int, tuple[AtomPart, ...]] = {}
         self._lengths: dict[LengthSet, int] = {}
         self._known: dict[tuple[Language, object], dict[int, int]] = {}  # a language on its own: its states' numbers
+        # Several languages together: the numbers of their states.
+        self._tuples: dict[tuple[tuple[Language, object], ...], dict[tuple[int, ...], int]] = {}
         self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
         self.free_names = FreeNames(self)
         self._begun: set[tuple[object, ...]] = set()  # languages of atoms, with variables, of which states were added
@@ -253,26 +255,31 @@ class Scanners:
         kinds, column = distinct(joint)
         some = np.zeros(len(kinds), dtype=np.int64)  # a byte of each kind; any for the first, which may have none
         some[column] = np.arange(256)
-        digits = np.array([own[some] for _, own in every]).T.tolist()
+        digits = [own[some].tolist() for _, own in every]
+        after = [[targets[d] for d in own] for (targets, _), own in zip(every, digits, strict=True)]
+        shape = tuple([(language, what) for language, _, what in parts])
+        of_tuple = self._tuples.get(shape)
+        if of_tuple is None:
+            of_tuple = self._tuples[shape] = {(0,) * len(parts): 0}
         numbers = []
-        for of_kind in digits:
-            live = [
-                (part[0], targets[digit], part[2])
-                for part, (targets, _), digit in zip(parts, every, of_kind, strict=True)
-                if digit
-            ]
-            if len(live) != 1:
-                numbers.append(number_of(live) if live else 0)
-                continue
-            ((language, t, what),) = live
-            known = self._known.get((language, what))
-            if known is None:
-                known = self._known[language, what] = {0: 0}
-            number = known.get(t)
+        for states in zip(*after, strict=True):
+            number = of_tuple.get(states)
             if number is None:
-                number = known[t] = number_of(live)
+                live = [(language, t, what) for (language, what), t in zip(shape, states, strict=True) if t]
+                number = of_tuple[states] = (
+                    self._number_alone(*live[0], number_of) if len(live) == 1 else number_of(live)
+                )
             numbers.append(number)
         return np.array(numbers, dtype=np.int32).take(column), numbers
+
+    def _number_alone(self, language: Language, state: int, what: Any, number_of: Callable[..., int]) -> int:
+        known = self._known.get((language, what))
+        if known is None:
+            known = self._known[language, what] = {0: 0}
+        number = known.get(state)
+        if number is None:
+            number = known[state] = number_of([(language, state, what)])
+        return number
 
     # ---- strings -----------------------------------------------------------------------------------------------------
 
