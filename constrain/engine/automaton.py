@@ -321,7 +321,7 @@ class Automaton:
                 store.tables[m.STATE][state * STATE_WIDTH + Q_READY] = row + 1
                 return
             self._to_keep = state
-        if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0:
+        if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0 and not scanners.set_endless_loop(state):
             scanners.find_padding(state)
             self.C[m.LOOP_MOST] = scanners.worth_looking_at(state)
             while find_loop(self.address, state) == MISS:

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.engine.class_loops import kinds_within
 from constrain.engine.free_names import FreeNames
 from constrain.engine.store import Store
 from constrain.engine.text_entries import ANY_NAME, UNBOUNDED_LENGTH, Entry, TextPart
 from constrain.engine.usual_atoms import FALSE, NULL, TRUE, USUAL, USUAL_TOGETHER, beginning, beginnings
 from constrain.grammars.json_schema.normal import AtomAlternatives, StringAlternative
 from constrain.grammars.json_schema.texts import texts_of
-from constrain.grammars.languages.base import ALL_LENGTHS, Language, LengthSet, Role, TextLanguage
+from constrain.grammars.languages.base import ALL_LENGTHS, DEAD, Language, LengthSet, Role, TextLanguage
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.product import Steps, joined
 from constrain.grammars.languages.text import FREE_TEXT
@@ -29,7 +30,7 @@ from constrain.grammars.regex.classes import FIRST_SURROGATE, LAST_SURROGATE
 from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
 from constrain.kernels.distinct import distinct
-from constrain.kernels.loops import WIDE
+from constrain.kernels.loops import UNLIMITED, WIDE
 from constrain.kernels.memory import MAX_REACHED
 from constrain.kernels.step import (
     BOUNDARY,
@@ -39,10 +40,15 @@ from constrain.kernels.step import (
     COUNTED,
     DIFFER,
     ENTRY_WIDTH,
+    EXACT,
     HAS_NEXT,
     LITERAL_BIT,
     LITERALS_WIDTH,
+    Q_DEAD,
+    Q_FAR,
     Q_FLAGS,
+    Q_LIMIT,
+    Q_LOOP,
     Q_OUTCOME,
     Q_PAD,
     SIMPLE,
@@ -237,6 +243,9 @@ class Scanners:
             known = self._known.get((language, what))
             if known is None:
                 known = self._known[language, what] = {0: 0}
+            variant = language.variant(state)
+            if variant is not None:
+                return self._row_of_variant(language, what, variant, known, add)
             targets, column = moves(language, state)
             numbers = [known.get(t, -1) for t in targets]
             if -1 in numbers:
@@ -271,6 +280,24 @@ class Scanners:
                 )
             numbers.append(number)
         return np.array(numbers, dtype=np.int32).take(column), numbers
+
+    def _row_of_variant(
+        self,
+        language: Language,
+        what: Any,
+        variant: tuple[int, list[tuple[int, int]]],
+        known: dict[int, int],
+        add: Callable[..., None],
+    ) -> tuple[NDArray[np.int32], list[int]]:
+        """The row of another state of a language on its own, with some changes."""
+        other, changes = variant
+        new = [t for t in (other, *(to for _, to in changes)) if t not in known]
+        if new:
+            add(language, new, what, known)
+        row = self.row(known[other]).copy()
+        for byte, to in changes:
+            row[byte] = known[to]
+        return row, [*(known[to] for _, to in changes), int(row.max())]
 
     def _number_alone(self, language: Language, state: int, what: Any, number_of: Callable[..., int]) -> int:
         known = self._known.get((language, what))
@@ -475,6 +502,20 @@ class Scanners:
         for place in satisfied:
             bits |= 1 << entries[place].variable
         return self._outcome(bits)
+
+    def set_endless_loop(self, number: int) -> bool:
+        """Store the loop of a string state where its language has one at hand; whether it has."""
+        alone = self.alone(number)
+        language, state = alone or (FREE_TEXT, DEAD)
+        members = language.endless(state) if isinstance(language, CodePointLanguage) else None
+        if members is None:
+            return False
+        record = self._store.tables[m.STATE][number * STATE_WIDTH :]
+        record[Q_LOOP], _ = kinds_within(members)
+        record[Q_DEAD] = 0
+        record[Q_FAR] = record[Q_LIMIT] = UNLIMITED
+        record[Q_FLAGS] |= EXACT
+        return True
 
     def find_padding(self, number: int) -> None:
         """Store how many code points suffice to complete a string, whatever comes before them, if that is evident."""

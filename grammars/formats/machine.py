@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..languages.base import ALL_LENGTHS, DEAD, LengthSet, TextLanguage
 from ..regex import lengths as length_sets
-from ..regex.classes import LAST
+from ..regex.classes import LAST, CodePoints
 from ..regex.utf8 import CodePointLanguage, Segments
 
 State = TypeVar("State", bound=Hashable)
@@ -72,6 +72,15 @@ class Machine(ABC, Generic[State]):
 
     def arranged(self, state: State) -> Arranged[State] | None:  # noqa: ARG002
         """The same as `moves`, where the machine has a layout for `state`; None elsewhere."""
+        return None
+
+    def variant(self, state: State) -> tuple[State, list[tuple[str, State]]] | None:  # noqa: ARG002
+        """Another state from which the same moves lead, but under some ASCII characters: these, with the states that
+        they lead to from `state`. None where there is none. That other state is no variant itself."""
+        return None
+
+    def endless(self, state: State) -> CodePoints | None:  # noqa: ARG002
+        """A class of which any number of members can follow `state`, each leading to a state of its own; else None."""
         return None
 
     @abstractmethod
@@ -173,6 +182,16 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
                 self._columns[layout] = column
             return numbers + list(dict.fromkeys(half[half > 0].tolist())), column
 
+    def variant(self, state: int) -> tuple[int, list[tuple[int, int]]] | None:
+        value = self._values.get(state)
+        if value is None:
+            return None
+        with self._lock:
+            found = self._machine.variant(value)
+            if found is None:
+                return None
+            return self._number(found[0]), [(ord(character), self._number(after)) for character, after in found[1]]
+
     def _numbered(self, values: list[State]) -> list[int]:
         known = self._by_identity
         return [known.get(id(value)) or self._number(value) for value in values]
@@ -204,6 +223,13 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
 
     def universal(self, state: int) -> bool:  # noqa: ARG002
         return False
+
+    def endless(self, state: int) -> CodePoints | None:
+        value = self._values.get(state)
+        if value is None:
+            return None
+        with self._lock:
+            return self._machine.endless(value)
 
     @property
     def outline(self) -> CodePointLanguage | None:

@@ -15,7 +15,7 @@ import functools
 from typing import NamedTuple
 
 from ..languages.base import LengthSet
-from ..regex.classes import LAST
+from ..regex.classes import DIGIT, LAST, CodePoints
 from .machine import Arranged, Layout, Machine, Move, Ranges, at_least, on, ranges_of
 
 MAX_DEPTH = 20
@@ -126,6 +126,17 @@ class Pattern(Machine[PatternKey]):
 
     def arranged(self, state: PatternKey) -> Arranged[PatternKey] | None:
         return self._members(state.place, state.value) if state.stage == "class" else None
+
+    def variant(self, state: PatternKey) -> tuple[PatternKey, list[tuple[str, PatternKey]]] | None:
+        stage, place, value, _, _ = state
+        if stage != "class" or not 0 <= value < 0x80 or value == _USUAL_MEMBER:
+            return None
+        return PatternKey("class", place, _USUAL_MEMBER), [("-", PatternKey("class -", place, value))]
+
+    def endless(self, state: PatternKey) -> CodePoints | None:
+        if state.stage != "class":
+            return None
+        return _ENDLESS_NO_DIGIT if state.value in (_FRESH_NO_DIGIT, _ZERO) else _ENDLESS
 
     def accepts(self, state: PatternKey) -> bool:
         return state.stage == "term" and not state.place.stack
@@ -353,6 +364,10 @@ _ZERO = 0x110000
 _MEMBERS = ((0, 0x2C), (0x2E, 0x5B), (0x5E, 0x5E), (0x5F, LAST))
 """What stands for itself in a class: not the hyphen, backslash and closing bracket."""
 
+_ENDLESS = CodePoints.of(_MEMBERS)
+_ENDLESS_NO_DIGIT = _ENDLESS & ~DIGIT
+_USUAL_MEMBER = 0x61
+"""The member of a class that stands for all that differ from it in what a range after them begins with."""
 _PLAIN_MEMBERS = [code for first, last in _MEMBERS for code in range(first, min(last, 127) + 1)]
 _FIRST_DIGIT = _PLAIN_MEMBERS.index(0x30)
 

@@ -90,6 +90,11 @@ class Language(ABC):
         by byte the index of one (int64, shape (256,), read-only); None elsewhere."""
         return None
 
+    def variant(self, state: int) -> tuple[int, list[tuple[int, int]]] | None:  # noqa: ARG002
+        """Another state whose row is that of `state` but at some bytes, and these with their successors; None where no
+        such state is evident. That other state is no variant itself."""
+        return None
+
     around_values = False
     """Whether JSON values stand in the text, and `shortest` is not cheap."""
 

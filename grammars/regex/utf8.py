@@ -109,6 +109,11 @@ class CodePointLanguage(TextLanguage):
         """A class of which evidently so many members (None: any number) can follow `state`, and then some end."""
         return None
 
+    def endless(self, state: int) -> CodePoints | None:  # noqa: ARG002
+        """A class of which any number of members can follow `state`, where a search for one would look at many states;
+        None otherwise."""
+        return None
+
     def alphabet(self, state: int) -> CodePoints:  # noqa: ARG002
         """A set that has every code point that can still come after `state`, which is between characters."""
         return EVERY
