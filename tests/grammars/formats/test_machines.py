@@ -7,6 +7,7 @@ import random
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 from constrain.grammars.formats import format_language
@@ -176,3 +177,81 @@ def test_patterns(pattern: str, valid: bool) -> None:
     language = format_language("regex")
     assert language is not None
     assert has(language, pattern) == valid
+
+
+def _some_states(machine: Machine[Any], rng: random.Random, count: int) -> list[Any]:
+    """States on random ways from the start."""
+    found, state = [], machine.start
+    for _ in range(count):
+        found.append(state)
+        moves = machine.moves(state)
+        state = rng.choice(moves)[2] if moves and rng.random() < 0.97 else machine.start
+    return found
+
+
+def _by_code(moves: list[Any]) -> dict[int, Any]:
+    """Where ASCII characters, and some others at the ends of ranges, lead."""
+    codes = {*range(0x80), *(code for first, last, _ in moves for code in (first, last))}
+    return {code: to for first, last, to in moves for code in codes if first <= code <= last}
+
+
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_quicker_ways_to_the_moves(name: str) -> None:
+    rng = random.Random(f"arranged {name}")
+    machine = machine_of(name)
+    arranged = variants = endless = 0
+    for state in _some_states(machine, rng, 400 * (5 if FULL else 1)):
+        moves = machine.moves(state)
+        found = machine.arranged(state)
+        if found is not None:
+            arranged += 1
+            layout, targets = found
+            assert len(set(targets)) == len(targets)
+            assert _by_code([(a, b, targets[i]) for a, b, i in layout.ranges]) == _by_code(moves)
+        variant = machine.variant(state)
+        if variant is not None:
+            variants += 1
+            other, changes = variant
+            assert machine.variant(other) is None
+            expected = _by_code(machine.moves(other)) | {ord(character): to for character, to in changes}
+            assert expected == _by_code(moves)
+        members = machine.endless(state)
+        if members is not None:
+            endless += 1
+            at = state
+            for _ in range(12):
+                steps = machine.moves(at)
+                for first, last in members.ranges:
+                    assert all(any(a <= c <= b for a, b, _ in steps) for c in {first, min(last, 0x7F), last})
+                first, last = rng.choice(members.ranges)
+                code = rng.randint(first, min(last, 0x7F)) if first < 0x80 else last
+                at = next(to for a, b, to in steps if a <= code <= b)
+    assert (arranged > 0) == (name in ("email", "hostname", "regex", "hostname 4"))
+    assert (variants > 0) == (endless > 0) == (name == "regex")
+
+
+@pytest.mark.parametrize("name", ["date-time", "email", "hostname", "regex", "uri"])
+def test_branches_are_the_row(name: str) -> None:
+    rng = random.Random(f"branches {name}")
+    language = format_language(name)
+    assert language is not None
+    state, quick = language.start, 0
+    for _ in range(500 * (5 if FULL else 1)):
+        row = language.row(state)
+        branches = language.branches(state)
+        if branches is not None:
+            quick += 1
+            states, column = branches
+            assert states[0] == 0
+            assert len(set(states)) == len(states)
+            assert (np.array(states)[column] == row).all()
+        variant = language.variant(state)
+        if variant is not None:
+            other, changes = variant
+            expected = language.row(other).copy()
+            for byte, to in changes:
+                expected[byte] = to
+            assert (expected == row).all()
+        live = row[row > 0]
+        state = int(rng.choice(live.tolist())) if len(live) and rng.random() < 0.97 else language.start
+    assert (quick > 0) == (name in ("email", "hostname", "regex"))
