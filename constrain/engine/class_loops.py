@@ -9,32 +9,33 @@ import functools
 
 from constrain.grammars.languages.extent import MANY
 from constrain.grammars.regex.classes import LAST, CodePoints
-from constrain.kernels.classes import ASCII_CLASSES, FIRST_BYTES, SECOND_BYTES
+from constrain.kernels.classes import ASCII_CLASSES, FIRST_BYTES, NO_CLASS, SECOND_BYTES
 from constrain.kernels.loops import UNLIMITED
 
 _BEYOND_ASCII = CodePoints.of(((0x80, LAST),))
+_ASCII_GROUPS = [sum(1 << code for code in group) for group in FIRST_BYTES[:ASCII_CLASSES]]
 
 
 def _led_by(lead: int) -> tuple[int, int]:
     """The first and the last code point whose first byte in UTF-8 is `lead`, surrogates included."""
-    if lead < 0x80:
-        return lead, lead
     bits, low = (6, 0x80) if lead < 0xE0 else (12, 0x800) if lead < 0xF0 else (18, 0x10000)
     first = (lead & (0x3F >> bits // 6)) << bits
     return max(first, low), min(first + (1 << bits) - 1, LAST)
 
 
 @functools.cache
-def _class_members() -> tuple[list[CodePoints], list[bool]]:
-    """By class of the vocabulary its characters; and whether it is one of first bytes alone, what comes after them
+def class_members() -> list[tuple[CodePoints, bool]]:
+    """The characters of each class beyond ASCII; and whether it is one of first bytes alone, what comes after them
     having classes of its own."""
     split = {lead for lead, _ in SECOND_BYTES}
-    members = [CodePoints.of(_led_by(lead) for lead in group) for group in FIRST_BYTES]
+    found = [
+        (CodePoints.of(_led_by(lead) for lead in group), group[0] in split) for group in FIRST_BYTES[ASCII_CLASSES:]
+    ]
     for lead, group in SECOND_BYTES:
         first, last = _led_by(lead)
         step = (last - first + 1) // 64
-        members.append(CodePoints.of((first + (b - 0x80) * step, first + (b - 0x7F) * step - 1) for b in group))
-    return members, [group[0] in split for group in FIRST_BYTES] + [False] * len(SECOND_BYTES)
+        found.append((CodePoints.of((first + (b - 0x80) * step, first + (b - 0x7F) * step - 1) for b in group), False))
+    return found
 
 
 @functools.lru_cache(maxsize=1024)
@@ -44,17 +45,23 @@ def kinds_within(members: CodePoints) -> tuple[int, int]:
     Of a class of first bytes alone it only matters whether one of its characters is.
     """
     inside = outside = 0
+    characters = sum({(1 << last + 1) - (1 << first) for first, last in _within_ascii(members)})
+    for number, group in enumerate(_ASCII_GROUPS):
+        inside |= (group & ~characters == 0) << number
+        outside |= (group & characters == 0) << number
     others = members & _BEYOND_ASCII
-    for number, (group, alone) in enumerate(zip(*_class_members(), strict=True)):
-        if number >= ASCII_CLASSES and (not others or others == _BEYOND_ASCII):
-            all_in, none_in = bool(others), not others
-        else:
-            common = group & members
-            none_in = not common
-            all_in = bool(common) if alone else common == group
-        inside |= all_in << number
-        outside |= none_in << number
+    if not others or others == _BEYOND_ASCII:
+        beyond = (1 << NO_CLASS) - (1 << ASCII_CLASSES)
+        return (inside | beyond, outside) if others else (inside, outside | beyond)
+    for number, (everything, alone) in enumerate(class_members(), start=ASCII_CLASSES):
+        common = everything & others
+        inside |= (bool(common) if alone else common == everything) << number
+        outside |= (not common) << number
     return inside, outside
+
+
+def _within_ascii(members: CodePoints) -> list[tuple[int, int]]:
+    return [(first, min(last, 0x7F)) for first, last in members.ranges if first < 0x80]
 
 
 def names_of_class(members: CodePoints, most: int | None, every: CodePoints) -> tuple[int, int, int]:
