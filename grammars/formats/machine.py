@@ -80,7 +80,8 @@ class Machine(ABC, Generic[State]):
         return None
 
     def endless(self, state: State) -> CodePoints | None:  # noqa: ARG002
-        """A class of which any number of members can follow `state`, each leading to a state of its own; else None."""
+        """A class of which any number of members can follow `state`, where each leads to a state of its own; it has no
+        members where there is none to be found among many states. None where that is not evident."""
         return None
 
     @abstractmethod

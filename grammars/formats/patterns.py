@@ -15,7 +15,7 @@ import functools
 from typing import NamedTuple
 
 from ..languages.base import LengthSet
-from ..regex.classes import DIGIT, LAST, CodePoints
+from ..regex.classes import DIGIT, LAST, NONE, CodePoints
 from .machine import Arranged, Layout, Machine, Move, Ranges, at_least, on, ranges_of
 
 MAX_DEPTH = 20
@@ -49,9 +49,11 @@ PROPERTIES = frozenset(
 
 _PREFIXES: dict[str, str] = {}
 """For each beginning of a property, the characters that can come next."""
-for _property in PROPERTIES:
+for _property in sorted(PROPERTIES):
     for _at, _character in enumerate(_property):
-        _PREFIXES[_property[:_at]] = _PREFIXES.get(_property[:_at], "") + _character
+        _known = _PREFIXES.setdefault(_property[:_at], "")
+        if _character not in _known:
+            _PREFIXES[_property[:_at]] = _known + _character
 
 
 def _except(excluded: str) -> Ranges:
@@ -109,7 +111,7 @@ class Pattern(Machine[PatternKey]):
     def moves(self, state: PatternKey) -> list[Move[PatternKey]]:
         stage = state.stage
         if stage == "term":
-            return self._term(state.place, state.value)
+            return self._term_moves(state.place, state.value)
         if stage.startswith("class"):
             return self._class(state)
         if stage.startswith(("group", "name", "long name")):
@@ -125,7 +127,9 @@ class Pattern(Machine[PatternKey]):
         return self._hex(state)
 
     def arranged(self, state: PatternKey) -> Arranged[PatternKey] | None:
-        return self._members(state.place, state.value) if state.stage == "class" else None
+        if state.stage == "class":
+            return self._members(state.place, state.value)
+        return self._term(state.place, state.value) if state.stage == "term" else None
 
     def variant(self, state: PatternKey) -> tuple[PatternKey, list[tuple[str, PatternKey]]] | None:
         stage, place, value, _, _ = state
@@ -134,9 +138,13 @@ class Pattern(Machine[PatternKey]):
         return PatternKey("class", place, _USUAL_MEMBER), [("-", PatternKey("class -", place, value))]
 
     def endless(self, state: PatternKey) -> CodePoints | None:
+        if state.stage.startswith(("count", "hex", "class hex")):
+            return NONE
+        if state.stage == "term":
+            return _ENDLESS_TERM & ~DIGIT if state.value == _QUANTIFIER_NO_DIGIT else _ENDLESS_TERM
         if state.stage != "class":
             return None
-        return _ENDLESS_NO_DIGIT if state.value in (_FRESH_NO_DIGIT, _ZERO) else _ENDLESS
+        return _ENDLESS & ~DIGIT if state.value in (_FRESH_NO_DIGIT, _ZERO) else _ENDLESS
 
     def accepts(self, state: PatternKey) -> bool:
         return state.stage == "term" and not state.place.stack
@@ -149,28 +157,31 @@ class Pattern(Machine[PatternKey]):
 
     # Outside of classes
 
-    def _term(self, place: _Place, after: int) -> list[Move[PatternKey]]:
-        literals = _LITERALS_NO_DIGIT if after == _QUANTIFIER_NO_DIGIT else _LITERALS
-        atom = PatternKey("term", place, _QUANTIFIER)
-        nothing = PatternKey("term", place, _NOTHING)
-        moves = [(first, last, atom) for first, last in literals]
-        moves += on(".", atom) + on("^$|", nothing)
-        moves += on("[", PatternKey("class start", place)) + on("\\", PatternKey("escape", place))
+    def _term(self, place: _Place, after: int) -> Arranged[PatternKey]:
+        deeper, inside = len(place.stack) < MAX_DEPTH, bool(place.stack)
+        targets = [
+            PatternKey("term", place, _QUANTIFIER),
+            PatternKey("term", place, _NOTHING),
+            PatternKey("class start", place),
+            PatternKey("escape", place),
+        ]
         if after in (_QUANTIFIER, _QUANTIFIER_NO_DIGIT):
-            moves += on("*+?", PatternKey("term", place, _LAZINESS)) + on("{", PatternKey("count", place))
-        elif after == _LAZINESS:
-            moves += on("?", nothing)
-        if len(place.stack) < MAX_DEPTH:
-            moves += on("(", PatternKey("group", place))
-        if place.stack:
+            targets += (PatternKey("term", place, _LAZINESS), PatternKey("count", place))
+        if deeper:
+            targets.append(PatternKey("group", place))
+        if inside:
             closed = place._replace(stack=place.stack[:-1])
-            moves += on(")", PatternKey("term", closed, _QUANTIFIER if place.stack[-1] else _NOTHING))
-        return moves
+            targets.append(PatternKey("term", closed, _QUANTIFIER if place.stack[-1] else _NOTHING))
+        return _term_layout(after, deeper, inside), targets
+
+    def _term_moves(self, place: _Place, after: int) -> list[Move[PatternKey]]:
+        layout, targets = self._term(place, after)
+        return [(first, last, targets[index]) for first, last, index in layout.ranges]
 
     def _group(self, state: PatternKey) -> list[Move[PatternKey]]:
         stage, place = state.stage, state.place
         if stage == "group":
-            return self._term(_opened(place, captures=True), _NOTHING) + on("?", PatternKey("group ?", place))
+            return self._term_moves(_opened(place, captures=True), _NOTHING) + on("?", PatternKey("group ?", place))
         looking = PatternKey("term", place._replace(stack=(*place.stack, False)), _NOTHING)
         if stage == "group ?":
             plain = PatternKey("term", _opened(place, captures=False), _NOTHING)
@@ -365,11 +376,24 @@ _MEMBERS = ((0, 0x2C), (0x2E, 0x5B), (0x5E, 0x5E), (0x5F, LAST))
 """What stands for itself in a class: not the hyphen, backslash and closing bracket."""
 
 _ENDLESS = CodePoints.of(_MEMBERS)
-_ENDLESS_NO_DIGIT = _ENDLESS & ~DIGIT
+_ENDLESS_TERM = CodePoints.of((*_LITERALS, *ranges_of(".^$|")))
 _USUAL_MEMBER = 0x61
 """The member of a class that stands for all that differ from it in what a range after them begins with."""
 _PLAIN_MEMBERS = [code for first, last in _MEMBERS for code in range(first, min(last, 127) + 1)]
 _FIRST_DIGIT = _PLAIN_MEMBERS.index(0x30)
+
+
+@functools.cache
+def _term_layout(after: int, deeper: bool, inside: bool) -> Layout:
+    """At a term: literals, what takes no quantifier, the beginnings of a class and of an escape, quantifiers as far as
+    `after` says, and parentheses that open and close where they may."""
+    ranges = [(first, last, 0) for first, last in (_LITERALS_NO_DIGIT if after == _QUANTIFIER_NO_DIGIT else _LITERALS)]
+    parts = [".", "^$|" + "?" * (after == _LAZINESS), "[", "\\"]
+    if after in (_QUANTIFIER, _QUANTIFIER_NO_DIGIT):
+        parts += ["*+?", "{"]
+    parts += ["("] * deeper + [")"] * inside
+    ranges += [(first, last, i) for i, part in enumerate(parts) for first, last in ranges_of(part)]
+    return Layout(ranges)
 
 
 @functools.cache

@@ -110,8 +110,8 @@ class CodePointLanguage(TextLanguage):
         return None
 
     def endless(self, state: int) -> CodePoints | None:  # noqa: ARG002
-        """A class of which any number of members can follow `state`, where a search for one would look at many states;
-        None otherwise."""
+        """A class of which any number of members can follow `state`, perhaps without members, where a search for one
+        would look at many states; None otherwise."""
         return None
 
     def alphabet(self, state: int) -> CodePoints:  # noqa: ARG002
