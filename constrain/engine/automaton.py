@@ -47,7 +47,7 @@ from constrain.kernels.intern import (
     packed_key,
 )
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
-from constrain.kernels.loops import EVERY_CLASS, find_key_loop, find_loop
+from constrain.kernels.loops import EVERY_CLASS, FAR, UNLIMITED, find_key_loop, find_loop
 from constrain.kernels.mask import accept_byte, accept_token, copy_row
 from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.step import (
@@ -351,6 +351,10 @@ class Automaton:
         wanted = {members for b in branches for members in b.free}
         scanners = self.shapes.scanners
         loop, dead, far = EVERY_CLASS, 0, scanners.free_names.steps_within_reach(state, wanted)
+        if 0 <= far < FAR:
+            marks = scanners.free_names.marks(state, wanted)
+            if marks is not None:
+                loop, far = EVERY_CLASS & ~marks, UNLIMITED
         if far < _FAR_ENOUGH:
             repeated = scanners.free_names.repeated(state, wanted)
             if repeated is not None:

@@ -16,6 +16,13 @@ _BEYOND_ASCII = CodePoints.of(((0x80, LAST),))
 _ASCII_GROUPS = [sum(1 << code for code in group) for group in FIRST_BYTES[:ASCII_CLASSES]]
 
 
+@functools.cache
+def mark_classes() -> list[tuple[int, CodePoints]]:
+    """The classes of single characters, and that of digits, with their numbers: those that few tokens have."""
+    groups = enumerate(FIRST_BYTES[:ASCII_CLASSES])
+    return [(n, CodePoints.of((c, c) for c in group)) for n, group in groups if len(group) == 1 or group[:1] == b"0"]
+
+
 def _led_by(lead: int) -> tuple[int, int]:
     """The first and the last code point whose first byte in UTF-8 is `lead`, surrogates included."""
     bits, low = (6, 0x80) if lead < 0xE0 else (12, 0x800) if lead < 0xF0 else (18, 0x10000)

@@ -154,6 +154,14 @@ class FreeNames:
             self._steps[key] = steps
         return steps
 
+    def marks(self, number: int, wanted: Collection[frozenset[int]]) -> int | None:
+        """Classes of the vocabulary, as bits, without whose characters endlessly many names of wanted classes can
+        follow, whatever comes; None where that is not evident. There are `steps_within_reach`."""
+        names = self._told_apart(number)
+        if names is None or number in self._inside:
+            return None
+        return names.marks(self._states_of(number, len(names.among)), wanted)
+
     def reach(self, number: int, wanted: Collection[frozenset[int]]) -> int:
         """How a name can go on to one of the wanted classes: 0 not, 1 without end, 2 in ways that may be few."""
         if self._told_apart(number) is not None and self.steps_within_reach(number, wanted) >= 0:

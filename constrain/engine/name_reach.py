@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
+from constrain.engine.class_loops import mark_classes
 from constrain.grammars.languages.extent import shortest_text
 from constrain.grammars.regex.classes import FIRST_SURROGATE, LAST_SURROGATE, CodePoints
 from constrain.grammars.regex.utf8 import CodePointLanguage
@@ -60,6 +61,13 @@ class NameReach:
             ]
         return found
 
+    def _found(self, states: list[int]) -> NameClass:
+        return frozenset(
+            i
+            for i, (language, state) in enumerate(zip(self.among, states, strict=True))
+            if state < 0 or (state and self._lasting[i] and language.accepting(state))
+        )
+
     def steps(self, states: list[int], wanted: Collection[NameClass]) -> int:
         """So many characters may come, whatever they are: after each of them, endlessly many names of wanted classes
         can follow, as far as is evident. `ENDLESS` for any number, -1 for none.
@@ -69,11 +77,7 @@ class NameReach:
         """
         if self._separator is None:
             return -1
-        found = frozenset(
-            i
-            for i, (language, state) in enumerate(zip(self.among, states, strict=True))
-            if state < 0 or (state and self._lasting[i] and language.accepting(state))
-        )
+        found = self._found(states)
         if not all(self._lasting[i] for i in found):
             return -1
         most = ENDLESS
@@ -85,6 +89,34 @@ class NameReach:
                 if needed < ENDLESS:
                     most = min(most, needed - 1)
         return most
+
+    def marks(self, states: list[int], wanted: Collection[NameClass]) -> int | None:
+        """Classes of the vocabulary (see `kernels/classes.py`), as bits, without whose characters names can go on as
+        `steps` says for any number of characters; None where there are none that are evident, and few.
+
+        There are `steps` from these states.
+        """
+        found = self._found(states)
+        marks = 0
+        for c in self._lacking_if(frozenset(wanted)):
+            if not found <= c:
+                continue
+            missing = [(self.among[i], states[i]) for i in c - found]
+            if any(not state for _, state in missing):
+                continue
+            for number, members in self._known_marks:
+                if any(language.needs(state, members) for language, state in missing):
+                    marks |= 1 << number
+                    break
+            else:
+                return None
+        return marks
+
+    @functools.cached_property
+    def _known_marks(self) -> list[tuple[int, CodePoints]]:
+        """The classes of digits and of single characters that the languages know."""
+        known = CodePoints.of(r for language in self.among for r in language.separation.known.ranges)
+        return [(number, members) for number, members in mark_classes() if members & known]
 
     def _characters(self, i: int, state: int) -> int:
         """No fewer characters lead to where a language is found."""

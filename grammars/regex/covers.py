@@ -52,6 +52,18 @@ class Covers:
         sets = {self.alphabet(term) for term in terms}
         return sets.pop() if len(sets) == 1 else CodePoints.of(r for s in sets for r in s.ranges)
 
+    def needs(self, term: Term, members: CodePoints) -> bool:
+        """Whether every text of `term` has one of these code points, as far as is evident."""
+        if term.conditional:
+            return False
+        if type(term) is Chars:
+            return term.members <= members
+        if type(term) is Repeat:
+            return term.low > 0 and self.needs(term.body, members)
+        if type(term) is Concat:
+            return any(self.needs(part, members) for part in chain(term))
+        return type(term) is Union and all(self.needs(option, members) for option in term.options)
+
     def texts(self, term: Term) -> int:
         """No more texts than `term` has: those of one of its parts, a class of characters repeated being counted."""
         found = self._texts.get(term)

@@ -219,6 +219,11 @@ class RegexLanguage(CodePointLanguage):
         with self._lock:
             return self._covers.alphabet_of(self._remaining[state])
 
+    def needs(self, state: int, members: CodePoints) -> bool:
+        with self._lock:
+            remaining = self._remaining[state]
+            return bool(remaining) and all(self._covers.needs(term, members) for term in remaining)
+
     def least_texts(self, state: int) -> int:
         with self._lock:
             return max(map(self._covers.texts, self._remaining[state]), default=0)

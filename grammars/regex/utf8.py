@@ -118,6 +118,11 @@ class CodePointLanguage(TextLanguage):
         """A set that has every code point that can still come after `state`, which is between characters."""
         return EVERY
 
+    def needs(self, state: int, members: CodePoints) -> bool:  # noqa: ARG002
+        """Whether every text that follows `state`, between characters, has one of these; False where that is not
+        evident."""
+        return False
+
     def least_texts(self, state: int) -> int:  # noqa: ARG002
         """No more than the texts that follow a state between two characters, counted without a search."""
         return 0

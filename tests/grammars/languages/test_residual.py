@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from constrain.grammars.languages.residual import ANYTHING, Standing, has_many_e
 from constrain.grammars.languages.text import FREE_TEXT, literal_set
 from constrain.grammars.regex import full_language, search_language
 from constrain.grammars.regex.utf8 import CodePointLanguage
+from constrain.kernels.classes import CLASS_BY_FIRST
 
 from ..regex import oracles
 
@@ -86,10 +88,50 @@ def test_classes_are_within_reach_for_as_many_characters(patterns: list[str], be
     steps = names.steps(states, [c.members for c in wanted])
     for length in range(min(steps, 3) + 1):
         for more in itertools.product(_CHARACTERS, repeat=length):
-            text = (begun + "".join(more)).encode()
-            assert any(
-                isinstance(c.language, CodePointLanguage) and has_many(c.language, c.language.run(text)) for c in wanted
-            )
+            assert _within_reach(wanted, begun + "".join(more))
+    marks = names.marks(states, [c.members for c in wanted]) if steps >= 0 else None
+    if marks is not None:
+        others = [c for c in _CHARACTERS if not marks >> int(CLASS_BY_FIRST[c.encode()[0]]) & 1]
+        for length in range(4):
+            for more in itertools.product(others, repeat=length):
+                assert _within_reach(wanted, begun + "".join(more))
+        for _ in range(20):
+            more = data.draw(st.lists(st.sampled_from([*others, *(w for w in _WORDS if {*w} <= {*others})])))
+            assert _within_reach(wanted, begun + "".join(more))
+
+
+def _within_reach(wanted: list[Any], text: str) -> bool:
+    """Whether endlessly many names of a wanted class begin so."""
+    return any(
+        isinstance(c.language, CodePointLanguage) and has_many(c.language, c.language.run(text.encode()))
+        for c in wanted
+    )
+
+
+@pytest.mark.parametrize(
+    ("patterns", "begun", "wanted", "marks"),
+    [
+        (["ab_c", "a_b"], "", [(), (0,), (1,)], "_"),
+        (["ab_c", "a_b"], "xab_", [(), (0,), (1,)], "_"),
+        (["ab_c", "a.b"], "xab_", [(), (0,), (1,)], None),
+        (["ab_c", "a-b", "x.y"], "", [(), (0,), (2,), (0, 1)], "_-"),
+        (["_b", "-b", "cd0"], "", [(), (2,), (0, 1)], "0"),
+        (["_b", "-b", "c=d"], "", [(), (0,), (1,), (2,), (0, 1), (0, 2)], "-"),
+        (["(a|_)b"], "", [()], None),
+        (["(a_?)*b-"], "", [()], "-"),
+        (["^ab"], "b", [()], ""),
+    ],
+)
+def test_marks(patterns: list[str], begun: str, wanted: list[tuple[int, ...]], marks: str | None) -> None:
+    languages = _languages(patterns)
+    names = NameReach(languages, tuple(c.members for c in key_classes(languages)))
+    states = [language.run(begun.encode()) for language in languages]
+    states = [
+        -1 if state and language.universal(state) else state for language, state in zip(languages, states, strict=True)
+    ]
+    expected = None if marks is None else sum(1 << int(CLASS_BY_FIRST[ord(mark)]) for mark in marks)
+    classes = [frozenset(members) for members in wanted]
+    assert (names.marks(states, classes) if names.steps(states, classes) >= 0 else None) == expected
 
 
 @pytest.mark.parametrize(
