@@ -33,8 +33,10 @@ from .jit import njit
 from .loops import UNLIMITED
 from .marks import (
     ENTER,
+    KEY_BESIDE,
     KEY_IN,
     KEY_IN_SPECIAL,
+    KEY_WITHIN,
     STEP_IN_SPECIAL,
     add_row,
     clear_bit,
@@ -66,6 +68,9 @@ from .memory import (
     TOKEN_BYTES,
     TOKEN_OFF,
     WALK,
+    WALK_DEAD,
+    WALK_FAR,
+    WALK_LOOP,
     X_NODE,
     X_TID,
     node_byte,
@@ -259,8 +264,9 @@ def content_walk(
             code = _content_step(C, stack, first_name, names, state, b, used)
         if code == FULL:
             return FULL
+        later = KEY_IN if special else KEY_WITHIN if walk[at - 5] != 0 else KEY_BESIDE
         if code == MISS:
-            if postpone_with(C, KEY_IN, i, stack, skip, names, state, n, q) == FULL:
+            if postpone_with(C, later, i, stack, skip, names, state, n, q) == FULL:
                 return FULL
         if b == 0x22 or b == 0x5C or b < 0x20 or code == MISS:
             i = node_end(nodes, i)
@@ -272,7 +278,7 @@ def content_walk(
             code = _try_below(C, False, i, skip, base, stack, q, n)
             if code == FULL:
                 return FULL
-            if code == MISS and postpone_with(C, KEY_IN, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
+            if code == MISS and postpone_with(C, later, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
                 return FULL
             i = node_end(nodes, i)
             continue
@@ -293,7 +299,7 @@ def content_walk(
             key = memo_key(M_KEY_LOOP, fst, state)
             record = memo_get(C, key) if within else lookup(C, M_KEY_LOOP, fst, state)
             if record == MISS and not within:
-                if postpone_with(C, KEY_IN, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
+                if postpone_with(C, later, i, stack, skip, walk[at - 3], walk[at - 1], n, q) == FULL:
                     return FULL
                 i = node_end(nodes, i)
                 continue
@@ -587,6 +593,7 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
             if row >= 0:
                 add_row(C, row, base)
                 loop, dead = loops[record * KEY_LOOP_WIDTH], loops[record * KEY_LOOP_WIDTH + 1]
+    C[WALK_LOOP], C[WALK_DEAD], C[WALK_FAR] = loop, dead, far
     if content_walk(C, 1, stop, base, stack, 0, q, state, q, n, loop, dead, far, False) == FULL:
         return FULL
     return special_walk(C, 1, node_end(view32(C, X_NODE), 0), base, stack, 0, q, state, q, n)
@@ -597,7 +604,12 @@ def resume_key(
     C: Any, kind: int, node: int, base: int, stack: int, skip: int, names: int, state: int, n: int, q: int
 ) -> int:
     """Walk a node of one of the tries that was postponed inside a key; OK (some may be postponed again) or FULL."""
-    if kind == KEY_IN:
+    if kind == KEY_IN or kind == KEY_BESIDE:
         stop = node_end(view32(C, T_NODE), node)
-        return content_walk(C, node, stop, base, stack, skip, names, state, q, n, 0, 0, UNLIMITED, True)
+        special = kind == KEY_IN
+        return content_walk(C, node, stop, base, stack, skip, names, state, q, n, 0, 0, UNLIMITED, special)
+    if kind == KEY_WITHIN:
+        stop = node_end(view32(C, T_NODE), node)
+        loop, dead, far = C[WALK_LOOP], C[WALK_DEAD], C[WALK_FAR]
+        return content_walk(C, node, stop, base, stack, skip, names, state, q, n, loop, dead, far, False)
     return special_walk(C, node, node_end(view32(C, X_NODE), node), base, stack, skip, names, state, q, n)

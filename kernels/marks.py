@@ -71,6 +71,9 @@ from .step import (
 ENTER, STEP_IN, STEP_IN_SPECIAL, KEY_IN, KEY_IN_SPECIAL = range(5)
 """Kinds of postponed walks: of what is below a node in the given state; of a node from the state before its byte; of a
 node of the trie of special tokens; of a node inside a key, in the one and the other trie, see `key_walk.py`."""
+TEXT_WITHIN, TEXT_BESIDE, KEY_WITHIN, KEY_BESIDE = range(5, 9)
+"""More kinds: of a node inside a string or key with which the token begins, special tokens left out, where what comes
+before the node consists of characters of the loop (see `WALK_LOOP`), or does not."""
 POSTPONED_WIDTH = 8  # kind, node, the five numbers of a state, and one more of the kind's own
 FEW = 24  # subtrees up to this size are walked: a shortcut would cost more than it saves
 _20 = (1 << 20) - 1

@@ -43,6 +43,8 @@ from .marks import (
     POSTPONED_WIDTH,
     STEP_IN,
     STEP_IN_SPECIAL,
+    TEXT_BESIDE,
+    TEXT_WITHIN,
     add_row,
     clear_below,
     clear_bit,
@@ -135,7 +137,7 @@ from .step import (
     may_end,
     name_bytes_at,
 )
-from .text_walk import string_walk
+from .text_walk import resume_text, string_walk
 
 # Fields of a terminal table.
 #   content: pairs (token, code points), fewest code points first; a ready row, or -1 where the list is short
@@ -492,6 +494,8 @@ def resume(C: Any, base: int) -> int:
             code = call.walk_below(C, node, base, stack, mode, q, x, n)
         elif kind == STEP_IN or kind == STEP_IN_SPECIAL:
             code = resume_step(C, kind, node, base, stack, mode, q, x, n)
+        elif kind == TEXT_WITHIN or kind == TEXT_BESIDE:
+            code = resume_text(C, kind, node, base, stack, q, n)
         else:
             code = call.resume_key(C, kind, node, base, stack, mode, q, x, n, more)
         if code != FULL:

@@ -84,7 +84,10 @@ ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written 
 # token has alone: the characters behind them have to be escaped too.
 PLAIN_ESCAPES = ARGUMENT_DEPTH + 1
 PLAIN_ROW = PLAIN_ESCAPES + 1  # the row of TABLE_ROWS with the tokens that hold neither a quote nor a backslash
-CONTEXT_SIZE = PLAIN_ROW + 1
+# Of the row that is written, of a position inside a string or key: the loop there, and what goes with it; see
+# `loops.py` and `text_walk.py`.
+WALK_LOOP, WALK_DEAD, WALK_FAR = range(PLAIN_ROW + 1, PLAIN_ROW + 4)
+CONTEXT_SIZE = PLAIN_ROW + 4
 
 
 if config.BOUNDSCHECK:

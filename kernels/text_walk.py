@@ -19,6 +19,8 @@ from .marks import (
     ENTER,
     STEP_IN,
     STEP_IN_SPECIAL,
+    TEXT_BESIDE,
+    TEXT_WITHIN,
     add_plain,
     add_row,
     postpone,
@@ -41,6 +43,9 @@ from .memory import (
     T_ROOT,
     T_TID,
     WALK,
+    WALK_DEAD,
+    WALK_FAR,
+    WALK_LOOP,
     X_NODE,
     X_TID,
     node_byte,
@@ -123,7 +128,8 @@ def _content_walk(
         if to <= 0 or b < 0x20:
             if to < 0:
                 miss(C, M_ROW, from_q, 0)
-                if postpone(C, STEP_IN, i, stack, STRING, from_q, 0, count) == FULL:
+                kind = STEP_IN if special else TEXT_WITHIN if walk[at - 5] != 0 else TEXT_BESIDE
+                if postpone(C, kind, i, stack, STRING, from_q, 0, count) == FULL:
                     return FULL
             i = node_end(nodes, i)
             continue
@@ -144,7 +150,12 @@ def _content_walk(
             own_loop = states[record + Q_LOOP]
             if own_loop < 0 and size > _MANY and flags & BOUNDARY and not within:
                 miss(C, M_LOOP, to, 0)
-                if postpone(C, ENTER, i, stack, STRING, to, 0, count) == FULL:
+                if special:
+                    code = postpone(C, ENTER, i, stack, STRING, to, 0, count)
+                else:
+                    kind = TEXT_WITHIN if walk[at - 5] != 0 else TEXT_BESIDE
+                    code = postpone(C, kind, i, stack, STRING, from_q, 0, walk[at - 1])
+                if code == FULL:
                     return FULL
                 i = node_end(nodes, i)
                 continue
@@ -184,6 +195,19 @@ def _content_below(
         if _content_walk(C, i, node_end(nodes, i), base, stack, loop, dead, far, special) == FULL:
             return FULL
     return OK
+
+
+@njit
+def resume_text(C: Any, kind: int, node: int, base: int, stack: int, q: int, n: int) -> int:
+    """Walk a node that was postponed inside a string with which the token begins; `q` and `n` are those before it.
+
+    OK (some may be postponed again) or FULL.
+    """
+    walk, nodes = view(C, WALK), view32(C, T_NODE)
+    at = (node_depth(nodes, node) - 1) * 5
+    walk[at], walk[at + 2], walk[at + 4] = 1 if kind == TEXT_WITHIN else 0, q, n
+    stop = node_end(nodes, node)
+    return _content_walk(C, node, stop, base, stack, C[WALK_LOOP], C[WALK_DEAD], C[WALK_FAR], False)
 
 
 @njit
@@ -280,6 +304,7 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
         dead = states[at + Q_DEAD]
     else:
         loop = 0
+    C[WALK_LOOP], C[WALK_DEAD], C[WALK_FAR] = loop, dead, far
     if _content_below(C, node, base, stack, q, n, loop, dead, far, False) == FULL:
         return FULL
     return _special_walk(C, base, stack, q, n)
