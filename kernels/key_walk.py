@@ -128,8 +128,9 @@ _MANY = 400
 _SOME = 4
 _UNCLASSED = 1 << NO_CLASS
 _BY_TOKEN = 2  # a subtree whose tokens have to be tried one by one
-KEY_LOOP_WIDTH = 4
-# of KEY_LOOPS: the classes of the loop, those that cannot follow, the row of the loop or NO_ROW, how far this holds
+KEY_LOOP_WIDTH = 6
+# of KEY_LOOPS: the classes of the loop, those that cannot follow, the row of the loop or NO_ROW, how far this holds and
+# how far where no free name is in use, and whether then no longer token of the row can follow
 _20 = (1 << 20) - 1
 _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
@@ -585,9 +586,12 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
             if row >= 0 and view32(C, DFA)[state * 256] < 0:  # else all that is below would be put off
                 miss(C, M_ROW, state, 0)
                 return postpone(C, ENTER, node, stack, KEY, q, 0, n)
-            if row >= 0 and loops[record * KEY_LOOP_WIDTH + 3] < view(C, LOOP_SIZES)[row]:
-                far = loops[record * KEY_LOOP_WIDTH + 3]
-                row = limited_row(C, row, far)
+            alone = frames[stack * FRAME_WIDTH + F_FREE] == 0
+            reach = loops[record * KEY_LOOP_WIDTH + (4 if alone else 3)]
+            if row >= 0 and reach < view(C, LOOP_SIZES)[row]:
+                if not alone or loops[record * KEY_LOOP_WIDTH + 5] == 0:
+                    far = reach
+                row = limited_row(C, row, reach)
                 if row == MISS:
                     return postpone(C, ENTER, node, stack, KEY, q, 0, n)
             if row >= 0:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from constrain.engine.branches import ObjectBranch
 from constrain.engine.budget import Budget
-from constrain.engine.class_loops import names_of_class
+from constrain.engine.class_loops import NameLoop, names_of_class
 from constrain.engine.distance import Measure, distance
 from constrain.engine.escapes import intersection, long_escapes
 from constrain.engine.shapes import Shapes
@@ -350,22 +350,26 @@ class Automaton:
         branches = [b for i in live if isinstance(b := shape.branches[i], ObjectBranch)]
         wanted = {members for b in branches for members in b.free}
         scanners = self.shapes.scanners
-        loop, dead, far = EVERY_CLASS, 0, scanners.free_names.steps_within_reach(state, wanted)
+        far = scanners.free_names.steps_within_reach(state, wanted)
+        found = NameLoop(EVERY_CLASS, 0, far, far, None)
         if 0 <= far < FAR:
             marks = scanners.free_names.marks(state, wanted)
             if marks is not None:
-                loop, far = EVERY_CLASS & ~marks, UNLIMITED
-        if far < _FAR_ENOUGH:
+                found = NameLoop(EVERY_CLASS & ~marks, 0, UNLIMITED, UNLIMITED, None)
+        if found.far < _FAR_ENOUGH:
             repeated = scanners.free_names.repeated(state, wanted)
             if repeated is not None:
-                loop, dead, far = names_of_class(*repeated)
-        if far < _FAR_ENOUGH:
+                found = names_of_class(repeated)
+        if found.far < _FAR_ENOUGH:
             self.C[m.LOOP_MOST] = scanners.worth_looking_at(state)
             while find_key_loop(self.address, number, state) == MISS:
                 self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
             loop, dead, far = self.C[[m.LOOP_ALIVE, m.LOOP_DEAD, m.LOOP_FAR]].tolist()
+            found = NameLoop(loop, dead, far, far, None)
+        loop, dead, far, far_alone, end = found
         row = self.terminals.loop_row(self.store, loop) if loop else NO_ROW
-        return self.store.append(m.KEY_LOOPS, (loop, dead, row, far)) // KEY_LOOP_WIDTH
+        ends = end is not None and row >= 0 and not self.terminals.has_between(row, far_alone, end)
+        return self.store.append(m.KEY_LOOPS, (loop, dead, row, far, far_alone, int(ends))) // KEY_LOOP_WIDTH
 
     def name(self, number: int) -> bytes:
         """The bytes of an interned name."""

@@ -6,6 +6,7 @@ Names are often bounded so, as by `^[a-z0-9_-]{1,64}$`. See `constrain.kernels.l
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 from constrain.grammars.languages.extent import MANY
 from constrain.grammars.regex.classes import LAST, CodePoints
@@ -71,15 +72,34 @@ def _within_ascii(members: CodePoints) -> list[tuple[int, int]]:
     return [(first, min(last, 0x7F)) for first, last in members.ranges if first < 0x80]
 
 
-def names_of_class(members: CodePoints, most: int | None, every: CodePoints) -> tuple[int, int, int]:
-    """The loop where up to `most` of the members can follow, and nothing that is not in `every`: its classes, those
-    that cannot follow, and how far it holds.
+class Repeated(NamedTuple):
+    """What follows in a name where members of one class can: so many of them, whichever they are (None: any number),
+    no more than `end` (None: not known), and no character that is not in `every`."""
 
-    It holds as long as there are more names left than can be in use.
-    """
+    members: CodePoints
+    most: int | None
+    end: int | None
+    every: CodePoints
+
+
+class NameLoop(NamedTuple):
+    """The loop of a name: its classes, those that cannot follow, and how far it holds: while names are in use, as there
+    have to be more names left than those, and else. After `end` characters of the loop none can follow."""
+
+    loop: int
+    dead: int
+    far: int
+    far_alone: int
+    end: int | None
+
+
+def names_of_class(repeated: Repeated) -> NameLoop:
+    """The loop where members of one class follow."""
+    members, most, end, every = repeated
     inside, _ = kinds_within(members)
     _, outside = kinds_within(every)
     if most is None:
-        return inside, outside, UNLIMITED
+        return NameLoop(inside, outside, UNLIMITED, UNLIMITED, None)
     size = sum(last - first + 1 for first, last in members.ranges)
-    return inside, outside, most - -(-MANY.bit_length() // max(1, size.bit_length() - 1))
+    far = most - -(-MANY.bit_length() // max(1, size.bit_length() - 1))
+    return NameLoop(inside, outside, far, most, end)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.engine.class_loops import Repeated
 from constrain.engine.name_reach import ENDLESS, NameReach, name_reach
 from constrain.engine.text_entries import ANY_NAME, UNBOUNDED_LENGTH, Entry, TextPart
 from constrain.grammars.json_schema.members import Members
@@ -25,7 +26,6 @@ from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.extent import has_many, shortest_text
 from constrain.grammars.languages.residual import ANYTHING, Standing, residual
 from constrain.grammars.languages.text import FREE_TEXT
-from constrain.grammars.regex.classes import CodePoints
 from constrain.grammars.regex.utf8 import CodePointLanguage
 
 if TYPE_CHECKING:
@@ -192,11 +192,8 @@ class FreeNames:
             todo += [(language, int(row[b]), text + bytes((b,))) for b in np.flatnonzero(row).tolist()]
         return False
 
-    def repeated(
-        self, number: int, wanted: Collection[frozenset[int]]
-    ) -> tuple[CodePoints, int | None, CodePoints] | None:
-        """Where names of only one of the wanted classes can follow: a class of characters, how many of its members can
-        follow at most, as far as is evident, and the characters that can follow at all."""
+    def repeated(self, number: int, wanted: Collection[frozenset[int]]) -> Repeated | None:
+        """What follows where names of only one of the wanted classes can."""
         found = [*islice(self._classes_at(number, wanted), 2)]
         if len(found) != 1:
             return None
@@ -204,7 +201,11 @@ class FreeNames:
         if not isinstance(language, CodePointLanguage) or not language.boundary(state):
             return None
         repeat = language.leading_repeat(state)
-        return None if repeat is None else (*repeat, language.alphabet(state))
+        if repeat is None:
+            return None
+        members, most = repeat
+        end = None if most is None else language.most_leading(state, members)
+        return Repeated(members, most, end, language.alphabet(state))
 
     def shortest_name(self, number: int, wanted: frozenset[int]) -> bytes | None:
         """A shortest continuation from a state to a name of a class; None where there is none."""

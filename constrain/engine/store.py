@@ -40,7 +40,7 @@ _FIRST_SIZES = {
     m.ALT: 192,
     m.SLOT: 96,
     m.STATE: STATE_WIDTH * _FIRST_STATES,
-    m.KEY_LOOPS: 24,
+    m.KEY_LOOPS: 36,
     m.ENTRY: 64,
     m.WORDS: 128,
     m.SEEN: 64,

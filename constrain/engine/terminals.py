@@ -232,6 +232,12 @@ class Terminals:
             self.bind(context)
             return found
 
+    def has_between(self, row: int, low: int, high: int) -> bool:
+        """Whether a loop's row has tokens of more than `low` and up to `high` code points."""
+        with self.lock:
+            tokens = self._rows[row * self.words :][: self.words]
+            return bool((tokens & self._with_points_up_to(high) & ~self._with_points_up_to(low)).any())
+
     def _new_loop_row(self, loop: int) -> int:
         found = self._loop_rows.get(loop)
         if found is None:

@@ -64,6 +64,41 @@ class Covers:
             return any(self.needs(part, members) for part in chain(term))
         return type(term) is Union and all(self.needs(option, members) for option in term.options)
 
+    def most_leading(self, term: Term, members: CodePoints) -> int | None:
+        """No text of `term` begins with more of these code points; None where any number may, or it is not evident."""
+        if term.conditional:
+            return None
+        if type(term) is Chars:
+            return int(bool(term.members & members))
+        if type(term) is Repeat:
+            most = self.most_leading(term.body, members)
+            if most and (term.body.nullable or self._has_text_of(term.body, members)):
+                return None if term.high is None else most * term.high
+            return most if term.high != 0 else 0
+        if type(term) is Union:
+            each = [self.most_leading(option, members) for option in term.options]
+            return None if None in each else max((n for n in each if n is not None), default=0)
+        most = 0
+        for part in chain(term) if type(term) is Concat else ():
+            more = self.most_leading(part, members)
+            if more is None:
+                return None
+            most += more
+            if not part.nullable and not self._has_text_of(part, members):
+                break
+        return most
+
+    def _has_text_of(self, term: Term, members: CodePoints) -> bool:
+        """Whether a term, no condition, may have a text of these code points alone that is not empty."""
+        if type(term) is Chars:
+            return bool(term.members & members)
+        if type(term) is Repeat:
+            return self._has_text_of(term.body, members)
+        if type(term) is Union:
+            return any(self._has_text_of(option, members) for option in term.options)
+        parts = chain(term) if type(term) is Concat else []
+        return all(part.nullable or self._has_text_of(part, members) for part in parts)
+
     def texts(self, term: Term) -> int:
         """No more texts than `term` has: those of one of its parts, a class of characters repeated being counted."""
         found = self._texts.get(term)

@@ -219,6 +219,11 @@ class RegexLanguage(CodePointLanguage):
         with self._lock:
             return self._covers.alphabet_of(self._remaining[state])
 
+    def most_leading(self, state: int, members: CodePoints) -> int | None:
+        with self._lock:
+            each = [self._covers.most_leading(term, members) for term in self._remaining[state]]
+        return None if None in each else max((n for n in each if n is not None), default=0)
+
     def needs(self, state: int, members: CodePoints) -> bool:
         with self._lock:
             remaining = self._remaining[state]

@@ -118,6 +118,11 @@ class CodePointLanguage(TextLanguage):
         """A set that has every code point that can still come after `state`, which is between characters."""
         return EVERY
 
+    def most_leading(self, state: int, members: CodePoints) -> int | None:  # noqa: ARG002
+        """No more than so many of these code points can come next after `state`, which is between characters; None
+        where any number may, or it is not evident."""
+        return None
+
     def needs(self, state: int, members: CodePoints) -> bool:  # noqa: ARG002
         """Whether every text that follows `state`, between characters, has one of these; False where that is not
         evident."""

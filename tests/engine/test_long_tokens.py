@@ -150,6 +150,16 @@ NAMES: list[dict[str, Any]] = [
     },
     {"propertyNames": {"format": "hostname"}, "additionalProperties": {"type": "null"}},
     {"propertyNames": {"maxLength": 18}, "additionalProperties": {"type": "null"}},
+    {
+        "patternProperties": {"^[a-z0-9]([-a-z0-9]{0,31}[a-z0-9])?$": {"type": "null"}},
+        "properties": {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": False, "7": {}},
+        "additionalProperties": False,
+    },
+    {"patternProperties": {"^.*$": {"type": "null"}}, "additionalProperties": False},
+    {
+        "patternProperties": {"^(?:ab_){2}x|é": {"enum": [1]}, "_y|ż-": {"enum": [2]}},
+        "additionalProperties": {"enum": [3, None]},
+    },
 ]
 
 
