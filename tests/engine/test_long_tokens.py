@@ -171,6 +171,21 @@ def test_names(schema: dict[str, Any]) -> None:
             _walk(compiled, prefix, random.Random(seed), 5)
 
 
+@pytest.mark.parametrize("names", ["^[-_]{1,64}$", "^[-_]{60,64}$", "^[-_]{1,63}[-]?$", "^[-_.]{1,16}$"])
+def test_long_names_in_use(names: str) -> None:
+    """A name that is in use, and as long as names can be, is not a beginning of any other."""
+    schema = {"type": "object", "patternProperties": {names: {"type": "null"}}, "additionalProperties": False}
+    compiled = constrain.json_schema(schema).compile(_vocabulary())
+    for length in (15, 16, 62, 63, 64):
+        for used in ("-" * length, "_" * length, "-" * (length - 1) + "_"):
+            matcher = compiled.matcher()
+            if not matcher.accept_bytes(f'{{"{used}": null, "'.encode()):
+                continue
+            for _ in range(3):
+                assert np.array_equal(allowed(matcher, _EOS + 2)[:-1], each_token(matcher, _EOS + 1))
+                assert matcher.accept_bytes(used[:1].encode())
+
+
 _TWO = {"patternProperties": {"ab": {"type": "null"}, "x-?g": {"type": "string"}}}
 APART: list[dict[str, Any]] = [
     _TWO,
