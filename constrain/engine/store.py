@@ -50,7 +50,7 @@ _FIRST_SIZES = {
     m.NAME_OUT: 128,
     m.LITERALS: 16,
     m.NAME_BYTES: 1024,
-    m.PACKS: 8192,
+    m.PACKS: 16384,
     m.EOS: 0,
 }
 
