@@ -25,6 +25,8 @@ SAMPLES = (b"", b"a", b"A1", b"-")
 """Names at hand."""
 _SAMPLES_KEPT = 4
 _FILLING = b"~" * 16
+_CODE_POINTS = 0x110000
+_ENOUGH = MAX_LISTED + 0x800  # with surrogates, which are no characters
 
 
 class KeyClass:
@@ -92,7 +94,7 @@ class _Split:
             return True
         # What is looked for anywhere can be had together, in a short name or in a long one.
         together = b"".join(compress(self._shortest, group))
-        for name in (together, _FILLING + together):
+        for name in (self._compact(group), together, _FILLING + together):
             self._learn(name)
         if any(known[:count] == group for known in self._known):
             return True
@@ -101,10 +103,19 @@ class _Split:
             self._learn(_shortest_of(found))
         return bool(found.start)
 
+    def _compact(self, group: _Group) -> bytes:
+        """A name in which is found just what is needed: the last first, as what comes first may be found by then."""
+        name = b""
+        for i in reversed(range(len(group))):
+            if group[i] and not self._languages[i].matches(name):
+                name = self._shortest[i] + name
+        return name
+
     def _key_class(self, group: _Group) -> KeyClass:
         members = frozenset(i for i, member in enumerate(group) if member)
         names = None
-        if not any(self._goes_on(group, name) for name in self._known.get(group, ())):
+        known = self._known.get(group, [])
+        if not any(self._goes_on(group, name) for name in (*known, self._compact(group))):
             language = self._language(group)
             assert isinstance(language, CodePointLanguage)
             names = few_texts(language, MAX_LISTED)
@@ -117,7 +128,7 @@ class _Split:
         for member, language in zip(group, self._languages, strict=True):
             assert isinstance(language, CodePointLanguage)
             (inside if member else outside).append((language, language.run(name)))
-        return has_many_evidently(inside, outside, MAX_LISTED + 1)
+        return _has_many_characters(inside, outside) or has_many_evidently(inside, outside, MAX_LISTED + 1)
 
     def _language(self, group: _Group) -> TextLanguage:
         """The names of a group."""
@@ -133,6 +144,23 @@ class _Split:
         if any(known[i] and known[j] for known in self._known):
             return False
         return _are_disjoint(frozenset((self._languages[i], self._languages[j])))
+
+
+def _has_many_characters(inside: list[Standing], outside: list[Standing]) -> bool:
+    """Whether more texts than are listed plainly follow that are one character."""
+    left = _CODE_POINTS
+    for language, state in inside:
+        left -= _CODE_POINTS - (_count_last(language, state) if state else 0)
+        if left <= _ENOUGH:
+            return False
+    for language, state in outside:
+        left -= _count_last(language, state) if state else 0
+    return left > _ENOUGH
+
+
+def _count_last(language: CodePointLanguage, state: int) -> int:
+    """How many characters lead from a state to the end of a text."""
+    return sum(last - first + 1 for first, last, to in language.segments(state) if language.accepting(to))
 
 
 def _shortest_of(language: TextLanguage) -> bytes:

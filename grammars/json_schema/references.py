@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -286,7 +287,7 @@ class References:
             schema, scope = stack.pop()
             if not isinstance(schema, dict) or id(schema) in catalogue.scopes:
                 continue
-            if schema is not document.root:
+            if schema is not document.root and ("$schema" in schema or scope.dialect.identifier in schema):
                 scope = self._enter(schema, scope, pointers.of(schema), strict=False)
             catalogue.scopes[id(schema)] = scope
             if scope.root is schema:
@@ -318,14 +319,18 @@ class _Pointers:
     def __init__(self, document: Document) -> None:
         self._prefix = document.prefix
         self._root = document.root
-        self._parents: dict[int, tuple[object, object]] = {}
-        stack: list[object] = [document.root]
+
+    @functools.cached_property
+    def _parents(self) -> dict[int, tuple[object, object]]:
+        parents: dict[int, tuple[object, object]] = {}
+        stack: list[object] = [self._root]
         while stack:
             container = stack.pop()
             for key, value in _members(container):
-                if isinstance(value, dict | list | tuple) and id(value) not in self._parents:
-                    self._parents[id(value)] = (container, key)
+                if isinstance(value, dict | list | tuple) and id(value) not in parents:
+                    parents[id(value)] = (container, key)
                     stack.append(value)
+        return parents
 
     def of(self, container: object) -> str:
         segments: list[str] = []
