@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, cast
 
@@ -393,17 +394,25 @@ class Expansion:
         """The variable, for one type, as a union of conjunctions."""
         if all(i >= 0 and self.is_plain(i) for i in variable):
             return self._plain_conjunction(variable, types)
-        partial = _Partial(types)
-        if not all(self._add_signed(partial, i, False) for i in sorted(variable)):
-            return []
         found: dict[Conjunction, None] = {}
-        for steps, result in enumerate(self._search(partial), 1):
+        for steps, result in enumerate(self._found(variable, types), 1):
             if result is not None:
                 found[result] = None
             if len(found) > MAX_ALTERNATIVES or steps > MAX_STEPS:
                 raise self._too_many(variable)
         out = list(found)
         return _without_implied(out) if 1 < len(out) <= MAX_COMPARED else out
+
+    def first_conjunctions(self, variable: frozenset[int], types: int, count: int) -> Iterator[Conjunction]:
+        """Some conjunctions of which each is enough for a value, out of what is found in so many steps."""
+        if all(i >= 0 and self.is_plain(i) for i in variable):
+            return iter(self._plain_conjunction(variable, types))
+        return (result for result in islice(self._found(variable, types), count) if result is not None)
+
+    def _found(self, variable: frozenset[int], types: int) -> Iterator[Conjunction | None]:
+        partial = _Partial(types)
+        if all(self._add_signed(partial, i, False) for i in sorted(variable)):
+            yield from self._search(partial)
 
     def is_plain(self, index: int) -> bool:
         """Whether a subschema is a conjunction of assertions about the value itself, its members and its items."""

@@ -274,6 +274,16 @@ class NormalForm:
             found = self._memo.objects[variable] = tuple(out)
         return found
 
+    def first_objects(self, variable: Variable) -> Iterator[ObjectAlternative]:
+        """Some of the alternatives for objects, found in a few steps; none where finding all takes no more."""
+        if variable in self._memo.objects or self.single(variable) is not None:
+            return
+        for conjunction in self._expansion.first_conjunctions(variable, ir.OBJECT, _FIRST_STEPS):
+            if self._values(conjunction) is None:
+                merged = self._merge_objects(conjunction)
+                if merged is not None:
+                    yield merged
+
     def _merge_objects(self, conjunction: Conjunction) -> ObjectAlternative | None:
         members = [self._subschemas[i] for i in conjunction.members]
         rules = [
@@ -802,6 +812,7 @@ class NormalForm:
 
 
 _ANYTHING = Subschema(pointer="")
+_FIRST_STEPS = 2  # choices that have led to an alternative, or to none
 
 
 def _admits_number(s: Subschema, value: Fraction) -> bool:
