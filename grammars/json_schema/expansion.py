@@ -21,11 +21,13 @@ from typing import NamedTuple, cast
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.beginnings import begin_apart
 from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, option
 from constrain.grammars.json_schema.equal import content
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
+from constrain.grammars.json_schema.sameness import Sameness
 from constrain.grammars.json_schema.values import identity
 from constrain.grammars.regex import search_language
 
@@ -249,6 +251,7 @@ class Expansion:
         self._refusals: dict[int, _Refusal] = {}  # by the signed number of what must not hold
         self._few_values: dict[frozenset[int], frozenset[object] | None] = {}
         self._summaries: dict[frozenset[int], _Summary] = {}
+        self._sameness = Sameness(subschemas)
         self._found_in: dict[tuple[str, str], bool] = {}  # whether a pattern is found in a text
         self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
@@ -850,6 +853,8 @@ class Expansion:
             return True
         if any(self._listed(i, types) is not None for i in positive):
             return self._lists_nothing(summary)
+        if any(self._sameness.same(a, ~b) for b in summary.others for a in positive):
+            return True
         return len(positive) > 1 and any(
             self._disjoint_sets(frozenset((a,)), frozenset((b,)), types, 2)
             for k, a in enumerate(positive)
@@ -1081,6 +1086,8 @@ class Expansion:
             return first.isdisjoint(second)
         if (first is not None or second is not None) and mask == ir.STRING:
             return self._lists_none(a, b, mask) if first is not None else self._lists_none(b, a, mask)
+        if mask == ir.STRING:
+            return any(begin_apart(x, y) for x in self._patterns(a) for y in self._patterns(b))
         if mask != ir.OBJECT or depth == 0:
             return False
         ours, theirs = [self._subschemas[i] for i in a], [self._subschemas[i] for i in b]
@@ -1092,6 +1099,9 @@ class Expansion:
             if values[0] and values[1] and self._disjoint_sets(values[0], values[1], ir.ANY_TYPE, depth - 1):
                 return True
         return False
+
+    def _patterns(self, members: frozenset[int]) -> list[str]:
+        return [pattern for i in members if (pattern := self._subschemas[i].pattern) is not None]
 
     def _lists_none(self, listing: frozenset[int], others: frozenset[int], types: int) -> bool:
         """Whether none of the few values that some subschemas list may be valid under others."""

@@ -33,6 +33,7 @@ from constrain.grammars.json_schema.alternatives import (
     StringAlternative,
     Variable,
 )
+from constrain.grammars.json_schema.beginnings import begin_apart
 from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
@@ -586,6 +587,19 @@ class NormalForm:
             not_values |= {v for v in self._subschemas[i].values or () if isinstance(v, str) and not has_surrogate(v)}
         if bounds.empty:
             return None
+        clauses = conjunction.clauses
+        if patterns:
+            # Of texts that begin in one way nothing needs to be asked that is about others.
+            if any(_is_apart(p, patterns) for p in patterns):
+                return None
+            not_patterns = {p for p in not_patterns if not _is_apart(p, patterns)}
+            clauses = frozenset(
+                frozenset(a for a in clause if a[0] != "pattern" or not _is_apart(cast(str, a[1]), patterns))
+                for clause in clauses
+                if not any(a[0] == "not pattern" and _is_apart(cast(str, a[1]), patterns) for a in clause)
+            )
+            if frozenset() in clauses:
+                return None
         return StringAlternative(
             None,
             tuple(sorted(patterns)),
@@ -593,7 +607,7 @@ class NormalForm:
             tuple(sorted(not_patterns)),
             tuple(sorted(not_formats)),
             tuple(sorted(not_values)),
-            tuple(sorted(map(_either, conjunction.clauses))),
+            tuple(sorted(map(_either, clauses))),
             bounds.low,
             bounds.high,
         )
@@ -829,6 +843,11 @@ def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The patterns of a clause, by whether they are to be found or not."""
     found, not_found = (sorted(cast(str, a[1]) for a in clause if a[0] == kind) for kind in ("pattern", "not pattern"))
     return tuple(found), tuple(not_found)
+
+
+def _is_apart(pattern: str, others: set[str]) -> bool:
+    """Whether plainly no text in which a pattern is found is one of the others' too."""
+    return any(begin_apart(pattern, other) for other in others)
 
 
 def _is_number(value: object) -> bool:

@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from operator import attrgetter, mul
+from operator import attrgetter, itemgetter, mul
 
 from constrain.grammars.formats import format_superset
 from constrain.grammars.json_schema import ir
@@ -28,7 +28,7 @@ from constrain.grammars.json_schema.narrowing import reaching
 from constrain.grammars.json_schema.normal import NormalForm, Variable
 from constrain.grammars.regex import search_language
 
-MAX_NODES = 48
+MAX_NODES = 24
 """Most nodes below one that are walked for their size."""
 _MOST = 16
 """More nodes that come together, with some choice each, are too many."""
@@ -75,7 +75,10 @@ class _Local:
 
     def crowds(self) -> list[tuple[int, tuple[int, ...]]]:
         """The places of which several nodes speak together: how many, and out of which."""
-        return [place for place in self.places().values() if place[0] > 1] if self.crowded else []
+        if not self.crowded:
+            return []
+        # The most together first, as they are the likeliest to be too many.
+        return sorted((place for place in self.places().values() if place[0] > 1), key=itemgetter(0), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +183,31 @@ class Outlook:
 
     def _may_come_together(self, count: int, nodes: tuple[int, ...]) -> bool:
         """Whether few alternatives result where so many out of these nodes speak of one value."""
-        if not nodes:
-            return True
-        sizes = [self._size(node) for node in nodes]
-        deep = count * max(size.deep for size in sizes)
-        texts = max(size.texts for size in sizes)
-        return _power(max(size.ways for size in sizes), deep) <= MAX_ALTERNATIVES and (texts == 0 or deep * texts <= 1)
+        if count > 1 and self._lead_to_text(nodes):
+            return False  # of which there would be several
+        ways, deep, texts = 1.0, 0.0, 0
+        for node in nodes:
+            size = self._size(node)
+            ways, deep, texts = max(ways, size.ways), max(deep, count * size.deep), max(texts, size.texts)
+            if _power(ways, deep) > MAX_ALTERNATIVES or (texts and deep * texts > 1):
+                return False
+        return True
+
+    def _lead_to_text(self, nodes: tuple[int, ...]) -> bool:
+        """Whether something near below is a text that has to be in some language, which is mostly found soon."""
+        todo = list(nodes)
+        seen = set(todo)
+        for node in todo:  # which grows
+            local = self._of_itself(node)
+            if local.texts:
+                return True
+            if len(todo) > MAX_NODES:
+                return False
+            for part in local.nodes:
+                if part not in seen:
+                    seen.add(part)
+                    todo.append(part)
+        return False
 
     def _size(self, node: int) -> _Size:
         found = self._sizes.get(node)

@@ -369,18 +369,25 @@ def _identified_base(schema: Schema, base: str, dialect: Dialect, pointer: str, 
 
 def _anchors_and_subschemas(schema: Schema, dialect: Dialect) -> tuple[list[str], list[object]]:
     """Names of the anchors at `schema`, and the values at places where `dialect` expects subschemas."""
-    import referencing.jsonschema
-
-    specification = getattr(referencing.jsonschema, dialect.specification)
+    specification = _specification(dialect.specification)
     anchors: list[str] = []
     subschemas: list[object] = []
     # A malformed keyword stops the library; it is reported when a reader reaches it, if one ever does.
-    if not (dialect.reference_overrides and "$ref" in schema):
+    if (dialect.identifier in schema or "$anchor" in schema or "$dynamicAnchor" in schema) and not (
+        dialect.reference_overrides and "$ref" in schema
+    ):
         with contextlib.suppress(AttributeError, TypeError):
             anchors.extend(anchor.name for anchor in specification.anchors_in(schema))
     with contextlib.suppress(AttributeError, TypeError):
         subschemas.extend(specification.subresources_of(schema))
     return anchors, subschemas
+
+
+@functools.cache
+def _specification(name: str) -> Any:
+    import referencing.jsonschema
+
+    return getattr(referencing.jsonschema, name)
 
 
 def _metaschema(uri: str, resources: Resources) -> tuple[object, Dialect]:
