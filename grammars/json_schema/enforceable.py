@@ -59,6 +59,14 @@ def _is_delicate(s: Subschema, document: SchemaDocument, forms: NormalForm) -> b
     )
 
 
+_hints = attrgetter(
+    "contains", "unevaluated_properties", "unevaluated_items", "pattern_properties", "property_names", "unique_items",
+    "one_of", "none_of", "conditions",
+)  # fmt: skip
+"""The fields that `_is_delicate` looks at first."""
+_NO_HINTS = _hints(Subschema(pointer=""))
+
+
 def _is_plain_set(s: Subschema, document: SchemaDocument) -> bool:
     """Whether items that must differ are scalars of plain types or lists, none of which has to be there."""
     if s.min_items > 1 or s.prefix_items or s.items is None:
@@ -117,7 +125,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                     texts_of(text)
             except ResourceLimitError as error:
                 raise ResourceLimitError(error.pointer or s.pointer, error.keyword, error.reason, error.limit) from None
-    delicate = {index for index, s in known if _is_delicate(s, document, forms)}
+    delicate = {i for i, s in known if _hints(s) != _NO_HINTS and _is_delicate(s, document, forms)}
     # Where choices on one value come from several places, together they may be too many.
     delicate.update(i for i, s in known if _joins_choices(s) and _choices(i, document, forms) > MAX_CHOICES)
     if not delicate:
