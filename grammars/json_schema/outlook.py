@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from operator import attrgetter, itemgetter, mul
 
@@ -73,6 +73,10 @@ class _Local:
             self._found = self.make()
         return self._found
 
+    def of(self, ways: _Ways, texts: int) -> _Local:
+        """The same with other numbers."""
+        return _Local(ways, texts, self.nodes, self.patterns, self.plain, self.places, self.crowded)
+
     def crowds(self) -> list[tuple[int, tuple[int, ...]]]:
         """The places of which several nodes speak together: how many, and out of which."""
         if not self.crowded:
@@ -118,6 +122,7 @@ class Outlook:
         self._sizes: dict[int, _Size] = {}
         self._open: set[int] = set()
         self._leaves: dict[tuple[_Ways, int], _Local] = {}
+        self._failing_leaves: dict[tuple[int, bool, int, bool], _Local] = {}
         self._negative: set[int] = set()  # the nodes that do not hold and that can come up
         self._unfair: set[int] = set()
         self._find_unfair(delicate, leading)
@@ -264,8 +269,10 @@ class Outlook:
             if node in self._open:  # it applies itself in place
                 return _BAD
             s = self._subschemas[node if node >= 0 else ~node]
-            if node >= 0 and type(s) is Subschema and _beside_scalars(s) == _NONE_BESIDE:
-                return self._leaf(node, s)
+            if type(s) is Subschema and _beside_scalars(s) == _NONE_BESIDE:
+                found = self._leaf(s) if node >= 0 else self._failing_leaf(s)
+                self._local[node] = found
+                return found
             self._open.add(node)
             if type(s) is Deferred:
                 found = _DEFERRED if node >= 0 else _ANY
@@ -277,12 +284,21 @@ class Outlook:
             self._local[node] = found
         return found
 
-    def _leaf(self, node: int, s: Subschema) -> _Local:
+    def _leaf(self, s: Subschema) -> _Local:
         key = _admitted(s.types), 0
         found = self._leaves.get(key)
         if found is None:
             found = self._leaves[key] = _Local(*key)
-        self._local[node] = found
+        return found
+
+    def _failing_leaf(self, s: Subschema) -> _Local:
+        listed = s.values is not None
+        if listed and any(isinstance(v, list | dict) for v in s.values or ()):
+            return _BAD
+        key = s.types, listed, _bounds(s), bool(s.required)
+        found = self._failing_leaves.get(key)
+        if found is None:
+            found = self._failing_leaves[key] = self._failing(s)
         return found
 
     def _holding(self, s: Subschema) -> _Local:
@@ -298,7 +314,8 @@ class Outlook:
                 met = self._with(test, then)
                 both.append(_either([met, self._with(~test, otherwise)]))
         both += [_either([_ANY, self._of_itself(i)]) for i in s.dependent_schemas.values()]
-        return _all([out, *both])
+        asks_nothing = out.ways == _ANY.ways and not (out.texts or out.nodes)
+        return _all(both if both and asks_nothing else [out, *both])
 
     def _own(self, s: Subschema, ways: _Ways, *, negated: bool) -> _Local:
         """What a subschema's own keywords come to."""
@@ -324,7 +341,10 @@ class Outlook:
                 own.append(1.0)
             else:
                 own.append(float(_ways_to_fail(s, kind) + (s.types & kind != kind) + (s.values is not None)))
-        ways = [self._own(s, tuple(own), negated=True)]
+        itself = self._own(s, tuple(own), negated=True)
+        if not (s.all_of or s.any_of or s.one_of or s.none_of or s.conditions or s.dependent_schemas):
+            return itself
+        ways = [itself]
         ways += [self._of_itself(~i) for i in s.all_of] + [self._of_itself(i) for i in s.none_of]
         ways += [_all([self._of_itself(~i) for i in group]) for group in s.any_of]
         for group in s.one_of:
@@ -342,11 +362,8 @@ class Outlook:
         ways += [self._of_itself(~i) for i in s.dependent_schemas.values()]
         found = _either(ways)
         # Values of other types fail whatever is asked of them in place.
-        return (
-            replace(found, ways=tuple(w if s.types & kind else 1.0 for w, kind in zip(found.ways, _KINDS, strict=True)))
-            if len(ways) > 1
-            else found
-        )
+        admitted = (w if s.types & kind else 1.0 for w, kind in zip(found.ways, _KINDS, strict=True))
+        return found.of(tuple(admitted), found.texts) if len(ways) > 1 else found
 
     def _with(self, node: int, other: int | None) -> _Local:
         found = self._of_itself(node)
@@ -420,12 +437,19 @@ def _power(ways: float, times: float) -> float:
     return 1.0 if ways <= 1 else inf if times > _MOST else ways**times
 
 
+def _bounds(s: Subschema) -> int:
+    """How many bounds a number has."""
+    if s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None:
+        return 0
+    bounds = (s.minimum, s.maximum, s.exclusive_minimum, s.exclusive_maximum, s.multiple_of)
+    return sum(bound is not None for bound in bounds)
+
+
 def _ways_to_fail(s: Subschema, kind: int) -> int:
     if kind == ir.STRING:
         return (s.min_length > 0) + (s.max_length is not None) + (s.pattern is not None) + (s.format is not None)
     if kind == ir.NUMBER:
-        bounds = (s.minimum, s.maximum, s.exclusive_minimum, s.exclusive_maximum, s.multiple_of)
-        return sum(bound is not None for bound in bounds)
+        return _bounds(s)
     if kind == ir.OBJECT:  # demands on single members are followed side by side, as one alternative
         ways = int(bool(s.required or s.properties or s.pattern_properties or s.additional is not None))
         ways += (s.min_properties > 0) + (s.max_properties is not None)
@@ -504,7 +528,7 @@ def _only(part: _Local, kinds: int, otherwise: float = 0.0) -> _Local:
     ways = tuple(w if kind & kinds else otherwise for w, kind in zip(part.ways, _KINDS, strict=True))
     if not kinds & (ir.OBJECT | ir.ARRAY):
         return _Local(ways, part.texts, plain=part.plain)
-    return replace(part, ways=ways, texts=part.texts if kinds & ir.STRING else 0)
+    return part.of(ways, part.texts if kinds & ir.STRING else 0)
 
 
 def components(
