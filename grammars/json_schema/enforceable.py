@@ -133,6 +133,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     leading = reaching(document.subschemas, delicate)
     count = len(document.subschemas)
     outlook = Outlook(forms, document, delicate, leading)
+    forms.has_few = outlook.has_few
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     distinct = Distinct(forms)

@@ -12,7 +12,7 @@ Colazzo, Ghelli, Sartiani and Scherzinger (PVLDB 2022).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, cast
@@ -102,6 +102,7 @@ class NormalForm:
         self._choices: dict[Variable, Choice | None] = {}
         self._evidence = Evidence(self._subschemas, self._expansion)
         self.lists = 0  # how many variables were made for values that texts had
+        self.has_few: Callable[[Variable], bool] | None = None  # whether a variable is known to have few alternatives
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
@@ -276,8 +277,13 @@ class NormalForm:
         return found
 
     def first_objects(self, variable: Variable) -> Iterator[ObjectAlternative]:
-        """Some of the alternatives for objects, found in a few steps; none where finding all takes no more."""
+        """Some of the alternatives for objects, found in a few steps; none where all should be found at once.
+
+        That is so where they may be too many, which is to be told as soon as they are asked for.
+        """
         if variable in self._memo.objects or self.single(variable) is not None:
+            return
+        if self.has_few is None or not self.has_few(variable):
             return
         for conjunction in self._expansion.first_conjunctions(variable, ir.OBJECT, _FIRST_STEPS):
             if self._values(conjunction) is None:

@@ -152,6 +152,16 @@ class Outlook:
         """The variables of members and items of a node that is plain itself."""
         return {self._forms.variable((part,)) for part in self._of_itself(node).nodes if part in self._unfair}
 
+    def has_few(self, variable: Variable) -> bool:
+        """Whether the variable has few alternatives for each kind of value; what it is made of may have more."""
+        if not all(-self._count <= node < self._count for node in variable):
+            return False
+        inner = frozenset[int]().union(
+            *(self._forms.closure(i) for node in variable if node >= 0 for i in self._subschemas[node].all_of)
+        )
+        local = _all([self._of_itself(node) for node in variable - inner or variable])
+        return local.plain and max(local.ways) <= MAX_ALTERNATIVES
+
     # ---- all that is below -------------------------------------------------------------------------------------------
 
     def _find_unfair(self, delicate: Collection[int], leading: Collection[int]) -> None:
@@ -393,10 +403,11 @@ class Outlook:
 
 def _joins_several(s: Subschema) -> bool:
     """Whether several subschemas may speak of the same members or items."""
-    if not (s.all_of or s.any_of):
+    parts = len(s.all_of) + len(s.any_of) + len(s.one_of) + len(s.none_of) + len(s.conditions)
+    if not (parts or s.dependent_schemas):
         return False
     own = bool(s.properties or s.prefix_items) or not s.items is s.additional is None
-    return len(s.all_of) + len(s.any_of) + own > 1
+    return parts + len(s.dependent_schemas) + own > 1
 
 
 def _is_small(local: _Local) -> bool:
