@@ -151,7 +151,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
             elif outlook.is_plain_itself(node):
                 parts = outlook.parts(node)
             else:
-                parts = _parts(forms, variable, distinct)
+                parts = _parts(forms, variable, distinct, outlook.scalars(variable))
         except ResourceLimitError as error:
             if error.pointer:
                 raise
@@ -178,10 +178,13 @@ def _asks_of_strings(members: list[Subschema]) -> bool:
     return languages > 0 and languages + bounds > 1
 
 
-def _parts(forms: NormalForm, variable: Variable, distinct: Distinct) -> set[Variable]:
-    """The variables of all members and items, the whole variable brought to normal form on the way."""
+def _parts(forms: NormalForm, variable: Variable, distinct: Distinct, simple: int) -> set[Variable]:
+    """The variables of all members and items, the whole variable brought to normal form on the way.
+
+    All but what it is for the types in `simple`.
+    """
     out: set[Variable] = set()
-    types = forms.types(variable)
+    types = forms.types(variable) & ~simple
     if types & ir.STRING:
         for text in forms.strings(variable):
             if is_combined(text):

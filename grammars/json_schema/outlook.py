@@ -34,6 +34,7 @@ _MOST = 16
 """More nodes that come together, with some choice each, are too many."""
 
 _KINDS = (ir.NULL | ir.BOOLEAN, ir.NUMBER, ir.STRING, ir.ARRAY, ir.OBJECT)
+_SCALARS = ir.NULL | ir.BOOLEAN | ir.NUMBER | ir.STRING
 _NO_WAYS = (0.0,) * len(_KINDS)
 _ANYWHERE = None
 _Place = tuple[int, tuple[int, ...]]
@@ -154,13 +155,27 @@ class Outlook:
 
     def has_few(self, variable: Variable) -> bool:
         """Whether the variable has few alternatives for each kind of value; what it is made of may have more."""
+        local = self._together(variable)
+        return local is not None and max(local.ways) <= MAX_ALTERNATIVES
+
+    def scalars(self, variable: Variable) -> int:
+        """The types of scalars for which the variable is known to have few alternatives, and simple ones."""
+        local = self._together(variable)
+        if local is None:
+            return 0
+        known = zip(_KINDS, local.ways, strict=True)
+        types = sum(kind for kind, ways in known if kind & _SCALARS and ways <= MAX_ALTERNATIVES)
+        return types if local.texts <= 1 else types & ~ir.STRING
+
+    def _together(self, variable: Variable) -> _Local | None:
+        """What holds of a value of the variable; None where that is not known."""
         if not all(-self._count <= node < self._count for node in variable):
-            return False
+            return None
         inner = frozenset[int]().union(
             *(self._forms.closure(i) for node in variable if node >= 0 for i in self._subschemas[node].all_of)
         )
-        local = _all([self._of_itself(node) for node in variable - inner or variable])
-        return local.plain and max(local.ways) <= MAX_ALTERNATIVES
+        local = _all([_ANY, *(self._of_itself(node) for node in variable - inner or variable)])
+        return local if local.plain else None
 
     # ---- all that is below -------------------------------------------------------------------------------------------
 
