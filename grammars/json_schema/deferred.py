@@ -11,7 +11,6 @@ A fragment is kept as bytes: a copy that the caller cannot change, made faster t
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,8 +153,8 @@ class Deferred(Subschema):
     def in_place(self) -> list[int]:
         return []
 
-    def of_members_and_items(self) -> Iterator[int]:
-        return iter(())
+    def of_members_and_items(self) -> list[int]:
+        return []
 
     def __eq__(self, other: object) -> bool:
         return self is other

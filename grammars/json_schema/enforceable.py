@@ -2,7 +2,7 @@
 
 A schema is lowered when generation gets to its parts. Parts that could then turn out to be impossible or too large are
 possible only with some keywords. Where one of those occurs, everything from which it is reached is brought to normal
-form at once; except, where that would be much, what bounds show to be simple (see `outlook`).
+form at once, except what bounds show to be simple (see `outlook`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,6 @@ from constrain.grammars.json_schema.texts import is_combined, texts_of
 MAX_VARIABLES = 5_000
 """Parts of a schema that are looked at; the rest is left until generation gets there."""
 
-FEW_VARIABLES = 16
-"""So many variables are brought to normal form, and a third as many as there are subschemas to come by, without bounds.
-"""
-MAX_LEADING = 100
-"""Unless there are more of those."""
 MAX_CHOICES = 3
 """Groups of choices on one value that cannot become too many alternatives, with as many branches as follows."""
 MAX_BRANCHES = 8
@@ -62,6 +57,14 @@ def _is_delicate(s: Subschema, document: SchemaDocument, forms: NormalForm) -> b
         or not all(map(is_negatable, s.none_of))
         or not all(is_negatable(test) for test, _, _ in s.conditions)
     )
+
+
+_hints = attrgetter(
+    "contains", "unevaluated_properties", "unevaluated_items", "pattern_properties", "property_names", "unique_items",
+    "one_of", "none_of", "conditions",
+)  # fmt: skip
+"""The fields that `_is_delicate` looks at first."""
+_NO_HINTS = _hints(Subschema(pointer=""))
 
 
 def _is_plain_set(s: Subschema, document: SchemaDocument) -> bool:
@@ -122,22 +125,21 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                     texts_of(text)
             except ResourceLimitError as error:
                 raise ResourceLimitError(error.pointer or s.pointer, error.keyword, error.reason, error.limit) from None
-    delicate = {index for index, s in known if _is_delicate(s, document, forms)}
+    delicate = {i for i, s in known if _hints(s) != _NO_HINTS and _is_delicate(s, document, forms)}
     # Where choices on one value come from several places, together they may be too many.
     delicate.update(i for i, s in known if _joins_choices(s) and _choices(i, document, forms) > MAX_CHOICES)
     if not delicate:
         return
     leading = reaching(document.subschemas, delicate)
     count = len(document.subschemas)
-    # Where little is to be looked at, that takes less than finding bounds.
-    left = FEW_VARIABLES + len(leading) // 3 if len(leading) <= MAX_LEADING else 0
-    outlook = None if left else Outlook(forms, document, delicate, leading)
+    outlook = Outlook(forms, document, delicate, leading)
+    forms.has_few = outlook.has_few
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     distinct = Distinct(forms)
     while todo and len(seen) <= MAX_VARIABLES:
         variable = todo.pop()
-        if outlook is not None and outlook.is_fair(variable):
+        if outlook.is_fair(variable):
             continue
         node = next(iter(variable)) if len(variable) == 1 else count
         choice = forms.choice(variable)
@@ -146,17 +148,14 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
                 parts = {forms.variable((i,)) for i in choice.branches.values() if not forms.is_deferred(i)}
             elif 0 <= node < count and node not in delicate and forms.is_plain(node):
                 parts = {forms.variable((i,)) for i in document.subschemas[node].of_members_and_items()}
-            elif outlook is not None and outlook.is_plain_itself(node):
+            elif outlook.is_plain_itself(node):
                 parts = outlook.parts(node)
             else:
-                parts = _parts(forms, variable, distinct)
-                left -= 1
+                parts = _parts(forms, variable, distinct, outlook.scalars(variable))
         except ResourceLimitError as error:
             if error.pointer:
                 raise
             raise ResourceLimitError(forms.pointer(variable), error.keyword, error.reason, error.limit) from None
-        if outlook is None and left <= 0:
-            outlook = Outlook(forms, document, delicate, leading)
         for part in parts:
             if part not in seen and any(i < 0 or i >= count or i in leading for i in part):
                 seen.add(part)
@@ -179,10 +178,13 @@ def _asks_of_strings(members: list[Subschema]) -> bool:
     return languages > 0 and languages + bounds > 1
 
 
-def _parts(forms: NormalForm, variable: Variable, distinct: Distinct) -> set[Variable]:
-    """The variables of all members and items, the whole variable brought to normal form on the way."""
+def _parts(forms: NormalForm, variable: Variable, distinct: Distinct, simple: int) -> set[Variable]:
+    """The variables of all members and items, the whole variable brought to normal form on the way.
+
+    All but what it is for the types in `simple`.
+    """
     out: set[Variable] = set()
-    types = forms.types(variable)
+    types = forms.types(variable) & ~simple
     if types & ir.STRING:
         for text in forms.strings(variable):
             if is_combined(text):

@@ -15,16 +15,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, cast
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.beginnings import begin_apart
 from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, option
 from constrain.grammars.json_schema.equal import content
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
+from constrain.grammars.json_schema.sameness import Sameness
 from constrain.grammars.json_schema.values import identity
 from constrain.grammars.regex import search_language
 
@@ -74,10 +77,17 @@ _NOTHING: frozenset[Atom] = frozenset()
 _EMPTY: frozenset[int] = frozenset()
 
 
+_Stamp = tuple[int, int, int, frozenset[object] | None]
+_NEVER: _Stamp = (-1, -1, 0, None)
+
+
 class _Partial:
     """What has been chosen so far."""
 
-    __slots__ = ("atoms", "groups", "holds", "listed", "tracked", "types")
+    __slots__ = (
+        "absent", "atoms", "groups", "has", "holds", "listed", "present", "reduced", "speaking", "stamp", "tracked",
+        "types", "values",
+    )  # fmt: skip
 
     def __init__(self, types: int) -> None:
         self.types = types
@@ -86,26 +96,34 @@ class _Partial:
         self.groups: list[list[Option]] = []
         self.listed: frozenset[object] | None = None  # identities of the values that remain, where they are listed
         self.tracked: set[int] = set()  # subschemas of which it will matter which of their branches hold
+        self.present: set[str] = set()  # members that are required
+        self.absent: set[str] = set()
+        self.speaking: list[int] = []  # those of `holds` that may say something of members
+        self.has: dict[str, frozenset[int]] = {}  # what atoms ask of members
+        self.values: dict[str, tuple[int, frozenset[int]]] = {}  # what members must be by the first of `speaking`
+        self.stamp = _NEVER  # what was known when the first groups, `reduced` of them, were looked at
+        self.reduced = 0
 
     def copy(self) -> _Partial:
         other = _Partial(self.types)
         other.holds, other.atoms, other.groups = self.holds.copy(), self.atoms.copy(), self.groups.copy()
         other.tracked, other.listed = self.tracked.copy(), self.listed
+        other.present, other.absent = self.present.copy(), self.absent.copy()
+        other.speaking, other.has, other.values = self.speaking.copy(), self.has.copy(), self.values.copy()
+        other.stamp, other.reduced = self.stamp, self.reduced
         return other
+
+    def known(self) -> _Stamp:
+        """What changes with all that options are judged by, as that only grows."""
+        return len(self.holds), len(self.atoms), self.types, self.listed
 
 
 class _Known:
     """What a partial choice says of objects' members, to tell options that are met and those that cannot be."""
 
-    def __init__(self, expansion: Expansion, subschemas: list[Subschema], partial: _Partial) -> None:
+    def __init__(self, expansion: Expansion, partial: _Partial) -> None:
         self._expansion, self._partial = expansion, partial
-        self._holds = [i for i in partial.holds if i >= 0]
         self._about_objects = partial.types == ir.OBJECT
-        self._values: dict[str, frozenset[int]] = {}
-        self._present: set[str] = set()
-        if self._about_objects and partial.groups:
-            self._present = {r for i in self._holds for r in subschemas[i].required}
-            self._present |= {cast(str, a[1]) for a in partial.atoms if a[0] == "has"}
 
     def left(self, group: list[Option]) -> list[Option] | None:
         """The options of a group that remain, reduced to what they add; None where one adds nothing."""
@@ -122,46 +140,48 @@ class _Known:
                     continue
                 if not atoms and o[0] <= partial.holds:
                     return None
-                o = o[0], atoms
+                if atoms is not o[1]:
+                    o = o[0], atoms
             out[o] = None
         return list(out)
 
     def _reduced(self, atoms: frozenset[Atom]) -> frozenset[Atom] | None:
         """Atoms without what is known to hold; None where one cannot."""
-        out: set[Atom] = set()
+        partial, expansion = self._partial, self._expansion
+        out: list[Atom] = []
         for atom in atoms:
             if atom[0] == "absent":
                 name = cast(str, atom[1])
-                if name in self._present:
+                if name in partial.present:
                     return None
-                if atom not in self._partial.atoms and not self._expansion.plainly_empty(self._value(name)):
-                    out.add(atom)
+                if name not in partial.absent and not expansion.plainly_empty(self._value(name)):
+                    out.append(atom)
             elif atom[0] == "has":
                 name = cast(str, atom[1])
-                known = self._value(name)
-                added = frozenset().union(*map(self._expansion.closure, cast("frozenset[int]", atom[2])))
-                if ("absent", name) in self._partial.atoms or self._expansion.plainly_empty(known | added, known):
+                if name in partial.absent:
                     return None
-                left = [i for i in added if i not in known and not self._is_implied(known, i)]
-                if left or name not in self._present:
-                    out.add(("has", name, frozenset(left)))
+                left = expansion.left_of_value(self._value(name), cast("frozenset[int]", atom[2]))
+                if left is None:
+                    return None
+                if left or name not in partial.present:
+                    out.append(atom if left == atom[2] else ("has", name, left))
             else:
-                out.add(atom)
-        return frozenset(out)
-
-    def _is_implied(self, known: frozenset[int], signed: int) -> bool:
-        return signed < 0 and self._expansion.plainly_empty(known | self._expansion.closure(~signed), known)
+                out.append(atom)
+        found = frozenset(out)
+        return atoms if found == atoms else found
 
     def _value(self, name: str) -> frozenset[int]:
         """What the value of a member must be."""
-        found = self._values.get(name)
-        if found is None:
-            parts = [self._expansion.member_value(i, name) for i in self._holds]
-            for atom in self._partial.atoms:
-                if atom[0] == "has" and atom[1] == name:
-                    parts += map(self._expansion.closure, cast("frozenset[int]", atom[2]))
-            found = self._values[name] = frozenset().union(*parts)
-        return found
+        partial = self._partial
+        count, found = partial.values.get(name, (0, _EMPTY))
+        if count < len(partial.speaking):
+            for i in partial.speaking[count:]:
+                asked = self._expansion.member_value(i, name)
+                if asked:
+                    found = found | asked if found else asked
+            partial.values[name] = len(partial.speaking), found
+        asked = partial.has.get(name, _EMPTY)
+        return found | asked if asked else found
 
 
 _FOLLOWED = {ir.OBJECT: ("absent", "has", "some"), ir.STRING: ("pattern", "not pattern")}
@@ -194,7 +214,10 @@ class _Summary(NamedTuple):
     others: list[int]
 
 
+_NO_REFUSAL = _Refusal(ir.ANY_TYPE, None, 0)
 _NO_VALUES: frozenset[object] = frozenset()
+_Refusing = tuple[list[tuple[int, frozenset[object]]], list[int]]
+"""Values that are refused if of some types, and signed subschemas that may refuse others."""
 _NO_SUMMARY = _Summary(ir.ANY_TYPE, [], {}, [])
 
 
@@ -221,11 +244,14 @@ class Expansion:
         self._apart: dict[tuple[int, ...], frozenset[int]] = {}
         self._member_values: dict[tuple[int, str], frozenset[int]] = {}
         self._empty: dict[frozenset[int], bool] = {}
+        self._left: dict[tuple[frozenset[int], frozenset[int]], frozenset[int] | None] = {}
         self._identities: dict[tuple[int, int], frozenset[object] | None] = {}
         self._plain: dict[int, bool] = {}
         self._asks: dict[int, bool] = {}
         self._refusals: dict[int, _Refusal] = {}  # by the signed number of what must not hold
+        self._few_values: dict[frozenset[int], frozenset[object] | None] = {}
         self._summaries: dict[frozenset[int], _Summary] = {}
+        self._sameness = Sameness(subschemas)
         self._found_in: dict[tuple[str, str], bool] = {}  # whether a pattern is found in a text
         self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
@@ -371,17 +397,25 @@ class Expansion:
         """The variable, for one type, as a union of conjunctions."""
         if all(i >= 0 and self.is_plain(i) for i in variable):
             return self._plain_conjunction(variable, types)
-        partial = _Partial(types)
-        if not all(self._add_signed(partial, i, False) for i in sorted(variable)):
-            return []
         found: dict[Conjunction, None] = {}
-        for steps, result in enumerate(self._search(partial), 1):
+        for steps, result in enumerate(self._found(variable, types), 1):
             if result is not None:
                 found[result] = None
             if len(found) > MAX_ALTERNATIVES or steps > MAX_STEPS:
                 raise self._too_many(variable)
         out = list(found)
         return _without_implied(out) if 1 < len(out) <= MAX_COMPARED else out
+
+    def first_conjunctions(self, variable: frozenset[int], types: int, count: int) -> Iterator[Conjunction]:
+        """Some conjunctions of which each is enough for a value, out of what is found in so many steps."""
+        if all(i >= 0 and self.is_plain(i) for i in variable):
+            return iter(self._plain_conjunction(variable, types))
+        return (result for result in islice(self._found(variable, types), count) if result is not None)
+
+    def _found(self, variable: frozenset[int], types: int) -> Iterator[Conjunction | None]:
+        partial = _Partial(types)
+        if all(self._add_signed(partial, i, False) for i in sorted(variable)):
+            yield from self._search(partial)
 
     def is_plain(self, index: int) -> bool:
         """Whether a subschema is a conjunction of assertions about the value itself, its members and its items."""
@@ -428,12 +462,14 @@ class Expansion:
 
     def _search(self, partial: _Partial) -> Iterator[Conjunction | None]:
         while True:
-            known = _Known(self, self._subschemas, partial)
+            known = _Known(self, partial)
             best: list[Option] | None = None
             least = 1 << 30
             remaining: list[list[Option]] = []
-            for group in partial.groups:
-                options = known.left(group)
+            stamp = partial.known()
+            reduced = partial.reduced if stamp == partial.stamp else 0
+            for k, group in enumerate(partial.groups):
+                options = group if k < reduced else known.left(group)
                 if options is None:
                     continue
                 if not options:
@@ -450,6 +486,7 @@ class Expansion:
             if best is None:
                 break
             partial.groups.remove(best)
+            partial.stamp, partial.reduced = stamp, len(partial.groups)
             if len(best) == 1:
                 if not self._add_option(partial, best[0]):
                     yield None
@@ -527,12 +564,10 @@ class Expansion:
                     return False
         for atom in atoms:
             if atom[0] == "absent":
-                if any(atom[1] in self._subschemas[i].required for i in partial.holds if i >= 0):
-                    return False
-                if any(a[0] == "has" and a[1] == atom[1] for a in partial.atoms):
+                if atom[1] in partial.present:
                     return False
             elif atom[0] == "has":
-                if ("absent", atom[1]) in partial.atoms:
+                if atom[1] in partial.absent:
                     return False
             elif atom[0] == "types" and not partial.types & atom[1]:  # type: ignore[operator]
                 return False
@@ -542,9 +577,17 @@ class Expansion:
         if not self.possible(partial, choice):
             return False
         for atom in choice[1]:
+            if atom in partial.atoms:
+                continue
             partial.atoms.add(atom)
             if atom[0] == "types":
                 partial.types &= atom[1]  # type: ignore[operator]
+            elif atom[0] == "absent":
+                partial.absent.add(cast(str, atom[1]))
+            elif atom[0] == "has":
+                name, asked = cast(str, atom[1]), cast("frozenset[int]", atom[2])
+                partial.present.add(name)
+                partial.has[name] = partial.has.get(name, _EMPTY).union(*map(self.closure, asked))
         return all(self._add_signed(partial, i, False) for i in sorted(choice[0]))
 
     def _add_signed(self, partial: _Partial, signed: int, tracking: bool) -> bool:
@@ -571,8 +614,12 @@ class Expansion:
             partial.listed = known if partial.listed is None else partial.listed & known
             if not partial.listed:
                 return False
-        if s.required and any(("absent", r) in partial.atoms for r in s.required):
-            return False
+        if s.required:
+            if not partial.absent.isdisjoint(s.required):
+                return False
+            partial.present.update(s.required)
+        if s.properties or s.pattern_properties or s.additional is not None:
+            partial.speaking.append(signed)
         tracking = tracking or self._tracks(signed) or signed in partial.tracked
         for i in sorted(self.closure(signed) - {signed}) if s.all_of else ():
             if not self._add_signed(partial, i, tracking):
@@ -761,6 +808,31 @@ class Expansion:
             found = self._member_values[key] = frozenset().union(*map(self.closure, asked))
         return found
 
+    def left_of_value(self, known: frozenset[int], asked: frozenset[int]) -> frozenset[int] | None:
+        """What some signed subschemas add to what is `known` of a value; None where it plainly has no value then."""
+        key = known, asked
+        if key not in self._left:
+            self._left[key] = self._find_left(known, asked)
+        return self._left[key]
+
+    def _find_left(self, known: frozenset[int], asked: frozenset[int]) -> frozenset[int] | None:
+        added = _EMPTY.union(*map(self.closure, asked))
+        if len(added) == 1:
+            (signed,) = added
+            refusal = self._refusal_of(signed) if signed < 0 else _NO_REFUSAL
+            if refusal.values is not None and not self._summary(known).types & ~refusal.value_types:
+                values = self._values_of(known)
+                if values is not None:  # one of a few values is not to be one of others
+                    if values <= refusal.values:
+                        return None
+                    return _EMPTY if values.isdisjoint(refusal.values) else added - known
+        if self.plainly_empty(known | added, known):
+            return None
+        return frozenset(i for i in added if i not in known and not self._is_implied(known, i))
+
+    def _is_implied(self, known: frozenset[int], signed: int) -> bool:
+        return signed < 0 and self.plainly_empty(known | self.closure(~signed), known)
+
     def plainly_empty(self, signed: frozenset[int], known: frozenset[int] = _EMPTY) -> bool:
         """Whether no value can have all these signed subschemas hold, as far as a quick look tells.
 
@@ -781,6 +853,8 @@ class Expansion:
             return True
         if any(self._listed(i, types) is not None for i in positive):
             return self._lists_nothing(summary)
+        if any(self._sameness.same(a, ~b) for b in summary.others for a in positive):
+            return True
         return len(positive) > 1 and any(
             self._disjoint_sets(frozenset((a,)), frozenset((b,)), types, 2)
             for k, a in enumerate(positive)
@@ -804,9 +878,7 @@ class Expansion:
                 types &= self.types(i)
                 positive.append(i)
                 continue
-            refusal = self._refusals.get(i)
-            if refusal is None:
-                refusal = self._refusals[i] = self._refusal(~i)
+            refusal = self._refusal_of(i)
             types &= refusal.types
             if refusal.values is not None:
                 before = refused.get(refusal.value_types, _NO_VALUES)
@@ -814,6 +886,12 @@ class Expansion:
             elif refusal.types == ir.ANY_TYPE:
                 others.append(i)
         return _Summary(types, positive, refused, others)
+
+    def _refusal_of(self, signed: int) -> _Refusal:
+        found = self._refusals.get(signed)
+        if found is None:
+            found = self._refusals[signed] = self._refusal(~signed)
+        return found
 
     def _refusal(self, index: int) -> _Refusal:
         s = self._subschemas[index]
@@ -827,6 +905,30 @@ class Expansion:
 
     def _lists_nothing(self, summary: _Summary) -> bool:
         """Whether no value is left of those that some list and that the others plainly do not refuse."""
+        left, shortest, refusing = self._listed_by(summary)
+        if not left or len(shortest) > MAX_TESTED:
+            return not left
+        return not any(self._is_left(v, left, summary.types, refusing) for v in shortest)
+
+    def _values_of(self, known: frozenset[int]) -> frozenset[object] | None:
+        """What tells apart the few values that are left where some are listed; None where there may be others."""
+        if known not in self._few_values:
+            self._few_values[known] = self._find_values_of(self._summary(known))
+        return self._few_values[known]
+
+    def _find_values_of(self, summary: _Summary) -> frozenset[object] | None:
+        types = summary.types
+        if not types:
+            return _NO_VALUES
+        if not any(self._listed(i, types) is not None for i in summary.positive):
+            return None
+        left, shortest, refusing = self._listed_by(summary)
+        if not left or len(shortest) > MAX_TESTED:
+            return None if left else _NO_VALUES
+        return frozenset(identity(v) for v in shortest if self._is_left(v, left, types, refusing))
+
+    def _listed_by(self, summary: _Summary) -> tuple[frozenset[object], list[object], _Refusing]:
+        """What tells apart the values that all list, the shortest of the lists, and what else may refuse them."""
         types, others = summary.types, [*summary.others]
         left: frozenset[object] | None = None
         shortest: list[object] = []
@@ -847,14 +949,15 @@ class Expansion:
                 partly.append((value_types, refused))
             else:
                 left = (left or _NO_VALUES) - refused
-        if not left or len(shortest) > MAX_TESTED:
-            return not left
-        for v in shortest:
-            if type_of(v) & types and identity(v) in left:
-                is_refused = any(type_of(v) & t and identity(v) in refused for t, refused in partly)
-                if not is_refused and all(self._may_hold(i, v) for i in others):
-                    return False
-        return True
+        return left or _NO_VALUES, shortest, (partly, others)
+
+    def _is_left(self, value: object, left: frozenset[object], types: int, refusing: _Refusing) -> bool:
+        kind, key = type_of(value), identity(value)
+        if not kind & types or key not in left:
+            return False
+        partly, others = refusing
+        is_refused = any(kind & t and key in refused for t, refused in partly)
+        return not is_refused and all(self._may_hold(i, value) for i in others)
 
     def _asks_only(self, index: int, *, values: bool) -> bool:
         """Whether all that a subschema asks for is a type, or with `values` one of those that it lists."""
@@ -983,6 +1086,8 @@ class Expansion:
             return first.isdisjoint(second)
         if (first is not None or second is not None) and mask == ir.STRING:
             return self._lists_none(a, b, mask) if first is not None else self._lists_none(b, a, mask)
+        if mask == ir.STRING:
+            return any(begin_apart(x, y) for x in self._patterns(a) for y in self._patterns(b))
         if mask != ir.OBJECT or depth == 0:
             return False
         ours, theirs = [self._subschemas[i] for i in a], [self._subschemas[i] for i in b]
@@ -994,6 +1099,9 @@ class Expansion:
             if values[0] and values[1] and self._disjoint_sets(values[0], values[1], ir.ANY_TYPE, depth - 1):
                 return True
         return False
+
+    def _patterns(self, members: frozenset[int]) -> list[str]:
+        return [pattern for i in members if (pattern := self._subschemas[i].pattern) is not None]
 
     def _lists_none(self, listing: frozenset[int], others: frozenset[int], types: int) -> bool:
         """Whether none of the few values that some subschemas list may be valid under others."""

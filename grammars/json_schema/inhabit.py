@@ -206,7 +206,10 @@ class Inhabitation:
         choice = forms.choice(variable)
         if choice is not None and any(map(forms.is_deferred, choice.branches.values())):
             return True
-        return any(self._plainly_written(o, depth) for o in forms.objects(variable))
+        # A value shows in the first alternatives mostly, and who asks may not need the others.
+        return any(self._plainly_written(o, depth) for o in forms.first_objects(variable)) or any(
+            self._plainly_written(o, depth) for o in forms.objects(variable)
+        )
 
     def _plainly_written(self, o: ObjectAlternative, depth: int) -> bool:
         """Whether an object of just the required members plainly is valid."""

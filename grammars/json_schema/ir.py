@@ -8,9 +8,9 @@ special case, as an index may point anywhere in the list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -184,6 +184,8 @@ class Subschema:
 
     def in_place(self) -> list[int]:
         """The subschemas that are applied to the same value, whether or not they must hold."""
+        if not (self.any_of or self.one_of or self.none_of or self.conditions or self.dependent_schemas):
+            return [*self.all_of]
         found = [*self.all_of, *self.none_of, *self.dependent_schemas.values()]
         for group in self.any_of:
             found += group
@@ -193,22 +195,19 @@ class Subschema:
             found += [number for number in condition if number is not None]
         return found
 
-    def of_members_and_items(self) -> Iterator[int]:
+    def of_members_and_items(self) -> list[int]:
         """The subschemas that are applied to members, their names, and items."""
-        yield from self.prefix_items
-        yield from self.properties.values()
-        for _, number in self.pattern_properties:
-            yield number
-        for rest in (
-            self.items,
-            self.additional,
-            self.property_names,
-            self.contains,
-            self.unevaluated_properties,
-            self.unevaluated_items,
-        ):
-            if rest is not None:
-                yield rest
+        found = [*self.prefix_items, *self.properties.values()]
+        if self.pattern_properties:
+            found += [number for _, number in self.pattern_properties]
+        rests = _rests(self)
+        if rests != _NO_RESTS:
+            found += [number for number in rests if number is not None]
+        return found
+
+
+_rests = attrgetter("items", "additional", "property_names", "contains", "unevaluated_properties", "unevaluated_items")
+_NO_RESTS = (None,) * 6
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ Colazzo, Ghelli, Sartiani and Scherzinger (PVLDB 2022).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, cast
@@ -33,6 +33,7 @@ from constrain.grammars.json_schema.alternatives import (
     StringAlternative,
     Variable,
 )
+from constrain.grammars.json_schema.beginnings import begin_apart
 from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
@@ -101,6 +102,7 @@ class NormalForm:
         self._choices: dict[Variable, Choice | None] = {}
         self._evidence = Evidence(self._subschemas, self._expansion)
         self.lists = 0  # how many variables were made for values that texts had
+        self.has_few: Callable[[Variable], bool] | None = None  # whether a variable is known to have few alternatives
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
@@ -273,6 +275,21 @@ class NormalForm:
                         )
             found = self._memo.objects[variable] = tuple(out)
         return found
+
+    def first_objects(self, variable: Variable) -> Iterator[ObjectAlternative]:
+        """Some of the alternatives for objects, found in a few steps; none where all should be found at once.
+
+        That is so where they may be too many, which is to be told as soon as they are asked for.
+        """
+        if variable in self._memo.objects or self.single(variable) is not None:
+            return
+        if self.has_few is None or not self.has_few(variable):
+            return
+        for conjunction in self._expansion.first_conjunctions(variable, ir.OBJECT, _FIRST_STEPS):
+            if self._values(conjunction) is None:
+                merged = self._merge_objects(conjunction)
+                if merged is not None:
+                    yield merged
 
     def _merge_objects(self, conjunction: Conjunction) -> ObjectAlternative | None:
         members = [self._subschemas[i] for i in conjunction.members]
@@ -576,6 +593,19 @@ class NormalForm:
             not_values |= {v for v in self._subschemas[i].values or () if isinstance(v, str) and not has_surrogate(v)}
         if bounds.empty:
             return None
+        clauses = conjunction.clauses
+        if patterns:
+            # Of texts that begin in one way nothing needs to be asked that is about others.
+            if any(_is_apart(p, patterns) for p in patterns):
+                return None
+            not_patterns = {p for p in not_patterns if not _is_apart(p, patterns)}
+            clauses = frozenset(
+                frozenset(a for a in clause if a[0] != "pattern" or not _is_apart(cast(str, a[1]), patterns))
+                for clause in clauses
+                if not any(a[0] == "not pattern" and _is_apart(cast(str, a[1]), patterns) for a in clause)
+            )
+            if frozenset() in clauses:
+                return None
         return StringAlternative(
             None,
             tuple(sorted(patterns)),
@@ -583,7 +613,7 @@ class NormalForm:
             tuple(sorted(not_patterns)),
             tuple(sorted(not_formats)),
             tuple(sorted(not_values)),
-            tuple(sorted(map(_either, conjunction.clauses))),
+            tuple(sorted(map(_either, clauses))),
             bounds.low,
             bounds.high,
         )
@@ -802,6 +832,7 @@ class NormalForm:
 
 
 _ANYTHING = Subschema(pointer="")
+_FIRST_STEPS = 2  # choices that have led to an alternative, or to none
 
 
 def _admits_number(s: Subschema, value: Fraction) -> bool:
@@ -818,6 +849,11 @@ def _either(clause: frozenset[Atom]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The patterns of a clause, by whether they are to be found or not."""
     found, not_found = (sorted(cast(str, a[1]) for a in clause if a[0] == kind) for kind in ("pattern", "not pattern"))
     return tuple(found), tuple(not_found)
+
+
+def _is_apart(pattern: str, others: set[str]) -> bool:
+    """Whether plainly no text in which a pattern is found is one of the others' too."""
+    return any(begin_apart(pattern, other) for other in others)
 
 
 def _is_number(value: object) -> bool:

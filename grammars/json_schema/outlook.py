@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
-from operator import attrgetter, mul
+from operator import attrgetter, itemgetter, mul
 
 from constrain.grammars.formats import format_superset
 from constrain.grammars.json_schema import ir
@@ -28,12 +28,13 @@ from constrain.grammars.json_schema.narrowing import reaching
 from constrain.grammars.json_schema.normal import NormalForm, Variable
 from constrain.grammars.regex import search_language
 
-MAX_NODES = 48
+MAX_NODES = 24
 """Most nodes below one that are walked for their size."""
 _MOST = 16
 """More nodes that come together, with some choice each, are too many."""
 
 _KINDS = (ir.NULL | ir.BOOLEAN, ir.NUMBER, ir.STRING, ir.ARRAY, ir.OBJECT)
+_SCALARS = ir.NULL | ir.BOOLEAN | ir.NUMBER | ir.STRING
 _NO_WAYS = (0.0,) * len(_KINDS)
 _ANYWHERE = None
 _Place = tuple[int, tuple[int, ...]]
@@ -73,9 +74,16 @@ class _Local:
             self._found = self.make()
         return self._found
 
+    def of(self, ways: _Ways, texts: int) -> _Local:
+        """The same with other numbers."""
+        return _Local(ways, texts, self.nodes, self.patterns, self.plain, self.places, self.crowded)
+
     def crowds(self) -> list[tuple[int, tuple[int, ...]]]:
         """The places of which several nodes speak together: how many, and out of which."""
-        return [place for place in self.places().values() if place[0] > 1] if self.crowded else []
+        if not self.crowded:
+            return []
+        # The most together first, as they are the likeliest to be too many.
+        return sorted((place for place in self.places().values() if place[0] > 1), key=itemgetter(0), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +123,7 @@ class Outlook:
         self._sizes: dict[int, _Size] = {}
         self._open: set[int] = set()
         self._leaves: dict[tuple[_Ways, int], _Local] = {}
+        self._failing_leaves: dict[tuple[int, bool, int, bool], _Local] = {}
         self._negative: set[int] = set()  # the nodes that do not hold and that can come up
         self._unfair: set[int] = set()
         self._find_unfair(delicate, leading)
@@ -143,6 +152,30 @@ class Outlook:
     def parts(self, node: int) -> set[Variable]:
         """The variables of members and items of a node that is plain itself."""
         return {self._forms.variable((part,)) for part in self._of_itself(node).nodes if part in self._unfair}
+
+    def has_few(self, variable: Variable) -> bool:
+        """Whether the variable has few alternatives for each kind of value; what it is made of may have more."""
+        local = self._together(variable)
+        return local is not None and max(local.ways) <= MAX_ALTERNATIVES
+
+    def scalars(self, variable: Variable) -> int:
+        """The types of scalars for which the variable is known to have few alternatives, and simple ones."""
+        local = self._together(variable)
+        if local is None:
+            return 0
+        known = zip(_KINDS, local.ways, strict=True)
+        types = sum(kind for kind, ways in known if kind & _SCALARS and ways <= MAX_ALTERNATIVES)
+        return types if local.texts <= 1 else types & ~ir.STRING
+
+    def _together(self, variable: Variable) -> _Local | None:
+        """What holds of a value of the variable; None where that is not known."""
+        if not all(-self._count <= node < self._count for node in variable):
+            return None
+        inner = frozenset[int]().union(
+            *(self._forms.closure(i) for node in variable if node >= 0 for i in self._subschemas[node].all_of)
+        )
+        local = _all([_ANY, *(self._of_itself(node) for node in variable - inner or variable)])
+        return local if local.plain else None
 
     # ---- all that is below -------------------------------------------------------------------------------------------
 
@@ -180,12 +213,31 @@ class Outlook:
 
     def _may_come_together(self, count: int, nodes: tuple[int, ...]) -> bool:
         """Whether few alternatives result where so many out of these nodes speak of one value."""
-        if not nodes:
-            return True
-        sizes = [self._size(node) for node in nodes]
-        deep = count * max(size.deep for size in sizes)
-        texts = max(size.texts for size in sizes)
-        return _power(max(size.ways for size in sizes), deep) <= MAX_ALTERNATIVES and (texts == 0 or deep * texts <= 1)
+        if count > 1 and self._lead_to_text(nodes):
+            return False  # of which there would be several
+        ways, deep, texts = 1.0, 0.0, 0
+        for node in nodes:
+            size = self._size(node)
+            ways, deep, texts = max(ways, size.ways), max(deep, count * size.deep), max(texts, size.texts)
+            if _power(ways, deep) > MAX_ALTERNATIVES or (texts and deep * texts > 1):
+                return False
+        return True
+
+    def _lead_to_text(self, nodes: tuple[int, ...]) -> bool:
+        """Whether something near below is a text that has to be in some language, which is mostly found soon."""
+        todo = list(nodes)
+        seen = set(todo)
+        for node in todo:  # which grows
+            local = self._of_itself(node)
+            if local.texts:
+                return True
+            if len(todo) > MAX_NODES:
+                return False
+            for part in local.nodes:
+                if part not in seen:
+                    seen.add(part)
+                    todo.append(part)
+        return False
 
     def _size(self, node: int) -> _Size:
         found = self._sizes.get(node)
@@ -242,8 +294,10 @@ class Outlook:
             if node in self._open:  # it applies itself in place
                 return _BAD
             s = self._subschemas[node if node >= 0 else ~node]
-            if node >= 0 and type(s) is Subschema and _beside_scalars(s) == _NONE_BESIDE:
-                return self._leaf(node, s)
+            if type(s) is Subschema and _beside_scalars(s) == _NONE_BESIDE:
+                found = self._leaf(s) if node >= 0 else self._failing_leaf(s)
+                self._local[node] = found
+                return found
             self._open.add(node)
             if type(s) is Deferred:
                 found = _DEFERRED if node >= 0 else _ANY
@@ -255,12 +309,21 @@ class Outlook:
             self._local[node] = found
         return found
 
-    def _leaf(self, node: int, s: Subschema) -> _Local:
+    def _leaf(self, s: Subschema) -> _Local:
         key = _admitted(s.types), 0
         found = self._leaves.get(key)
         if found is None:
             found = self._leaves[key] = _Local(*key)
-        self._local[node] = found
+        return found
+
+    def _failing_leaf(self, s: Subschema) -> _Local:
+        listed = s.values is not None
+        if listed and any(isinstance(v, list | dict) for v in s.values or ()):
+            return _BAD
+        key = s.types, listed, _bounds(s), bool(s.required)
+        found = self._failing_leaves.get(key)
+        if found is None:
+            found = self._failing_leaves[key] = self._failing(s)
         return found
 
     def _holding(self, s: Subschema) -> _Local:
@@ -276,7 +339,8 @@ class Outlook:
                 met = self._with(test, then)
                 both.append(_either([met, self._with(~test, otherwise)]))
         both += [_either([_ANY, self._of_itself(i)]) for i in s.dependent_schemas.values()]
-        return _all([out, *both])
+        asks_nothing = out.ways == _ANY.ways and not (out.texts or out.nodes)
+        return _all(both if both and asks_nothing else [out, *both])
 
     def _own(self, s: Subschema, ways: _Ways, *, negated: bool) -> _Local:
         """What a subschema's own keywords come to."""
@@ -302,7 +366,10 @@ class Outlook:
                 own.append(1.0)
             else:
                 own.append(float(_ways_to_fail(s, kind) + (s.types & kind != kind) + (s.values is not None)))
-        ways = [self._own(s, tuple(own), negated=True)]
+        itself = self._own(s, tuple(own), negated=True)
+        if not (s.all_of or s.any_of or s.one_of or s.none_of or s.conditions or s.dependent_schemas):
+            return itself
+        ways = [itself]
         ways += [self._of_itself(~i) for i in s.all_of] + [self._of_itself(i) for i in s.none_of]
         ways += [_all([self._of_itself(~i) for i in group]) for group in s.any_of]
         for group in s.one_of:
@@ -320,11 +387,8 @@ class Outlook:
         ways += [self._of_itself(~i) for i in s.dependent_schemas.values()]
         found = _either(ways)
         # Values of other types fail whatever is asked of them in place.
-        return (
-            replace(found, ways=tuple(w if s.types & kind else 1.0 for w, kind in zip(found.ways, _KINDS, strict=True)))
-            if len(ways) > 1
-            else found
-        )
+        admitted = (w if s.types & kind else 1.0 for w, kind in zip(found.ways, _KINDS, strict=True))
+        return found.of(tuple(admitted), found.texts) if len(ways) > 1 else found
 
     def _with(self, node: int, other: int | None) -> _Local:
         found = self._of_itself(node)
@@ -354,10 +418,11 @@ class Outlook:
 
 def _joins_several(s: Subschema) -> bool:
     """Whether several subschemas may speak of the same members or items."""
-    if not (s.all_of or s.any_of):
+    parts = len(s.all_of) + len(s.any_of) + len(s.one_of) + len(s.none_of) + len(s.conditions)
+    if not (parts or s.dependent_schemas):
         return False
     own = bool(s.properties or s.prefix_items) or not s.items is s.additional is None
-    return len(s.all_of) + len(s.any_of) + own > 1
+    return parts + len(s.dependent_schemas) + own > 1
 
 
 def _is_small(local: _Local) -> bool:
@@ -398,12 +463,19 @@ def _power(ways: float, times: float) -> float:
     return 1.0 if ways <= 1 else inf if times > _MOST else ways**times
 
 
+def _bounds(s: Subschema) -> int:
+    """How many bounds a number has."""
+    if s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None:
+        return 0
+    bounds = (s.minimum, s.maximum, s.exclusive_minimum, s.exclusive_maximum, s.multiple_of)
+    return sum(bound is not None for bound in bounds)
+
+
 def _ways_to_fail(s: Subschema, kind: int) -> int:
     if kind == ir.STRING:
         return (s.min_length > 0) + (s.max_length is not None) + (s.pattern is not None) + (s.format is not None)
     if kind == ir.NUMBER:
-        bounds = (s.minimum, s.maximum, s.exclusive_minimum, s.exclusive_maximum, s.multiple_of)
-        return sum(bound is not None for bound in bounds)
+        return _bounds(s)
     if kind == ir.OBJECT:  # demands on single members are followed side by side, as one alternative
         ways = int(bool(s.required or s.properties or s.pattern_properties or s.additional is not None))
         ways += (s.min_properties > 0) + (s.max_properties is not None)
@@ -482,7 +554,7 @@ def _only(part: _Local, kinds: int, otherwise: float = 0.0) -> _Local:
     ways = tuple(w if kind & kinds else otherwise for w, kind in zip(part.ways, _KINDS, strict=True))
     if not kinds & (ir.OBJECT | ir.ARRAY):
         return _Local(ways, part.texts, plain=part.plain)
-    return replace(part, ways=ways, texts=part.texts if kinds & ir.STRING else 0)
+    return part.of(ways, part.texts if kinds & ir.STRING else 0)
 
 
 def components(

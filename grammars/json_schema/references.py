@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -286,7 +287,7 @@ class References:
             schema, scope = stack.pop()
             if not isinstance(schema, dict) or id(schema) in catalogue.scopes:
                 continue
-            if schema is not document.root:
+            if schema is not document.root and ("$schema" in schema or scope.dialect.identifier in schema):
                 scope = self._enter(schema, scope, pointers.of(schema), strict=False)
             catalogue.scopes[id(schema)] = scope
             if scope.root is schema:
@@ -318,14 +319,18 @@ class _Pointers:
     def __init__(self, document: Document) -> None:
         self._prefix = document.prefix
         self._root = document.root
-        self._parents: dict[int, tuple[object, object]] = {}
-        stack: list[object] = [document.root]
+
+    @functools.cached_property
+    def _parents(self) -> dict[int, tuple[object, object]]:
+        parents: dict[int, tuple[object, object]] = {}
+        stack: list[object] = [self._root]
         while stack:
             container = stack.pop()
             for key, value in _members(container):
-                if isinstance(value, dict | list | tuple) and id(value) not in self._parents:
-                    self._parents[id(value)] = (container, key)
+                if isinstance(value, dict | list | tuple) and id(value) not in parents:
+                    parents[id(value)] = (container, key)
                     stack.append(value)
+        return parents
 
     def of(self, container: object) -> str:
         segments: list[str] = []
@@ -364,18 +369,25 @@ def _identified_base(schema: Schema, base: str, dialect: Dialect, pointer: str, 
 
 def _anchors_and_subschemas(schema: Schema, dialect: Dialect) -> tuple[list[str], list[object]]:
     """Names of the anchors at `schema`, and the values at places where `dialect` expects subschemas."""
-    import referencing.jsonschema
-
-    specification = getattr(referencing.jsonschema, dialect.specification)
+    specification = _specification(dialect.specification)
     anchors: list[str] = []
     subschemas: list[object] = []
     # A malformed keyword stops the library; it is reported when a reader reaches it, if one ever does.
-    if not (dialect.reference_overrides and "$ref" in schema):
+    if (dialect.identifier in schema or "$anchor" in schema or "$dynamicAnchor" in schema) and not (
+        dialect.reference_overrides and "$ref" in schema
+    ):
         with contextlib.suppress(AttributeError, TypeError):
             anchors.extend(anchor.name for anchor in specification.anchors_in(schema))
     with contextlib.suppress(AttributeError, TypeError):
         subschemas.extend(specification.subresources_of(schema))
     return anchors, subschemas
+
+
+@functools.cache
+def _specification(name: str) -> Any:
+    import referencing.jsonschema
+
+    return getattr(referencing.jsonschema, name)
 
 
 def _metaschema(uri: str, resources: Resources) -> tuple[object, Dialect]:

@@ -72,7 +72,7 @@ def _texts_of(alternative: StringAlternative, *, split: bool) -> Texts:
         return Texts(literal_set(alternative.values), low, high)
     wanted = []
     for pattern in alternative.patterns:
-        language, least, most = split_length(pattern)
+        language, least, most = split_length(pattern) if "{" in pattern else (search_language(pattern), 0, None)
         wanted.append(language)
         low = max(low, least)
         high = most if high is None else high if most is None else min(high, most)

@@ -116,3 +116,44 @@ def test_choices_that_come_together_in_a_member_are_refused() -> None:
         constrain.json_schema({"type": "object", **part})
     with pytest.raises(constrain.ResourceLimitError):
         constrain.json_schema({"type": "object", "allOf": parts_of_it})
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "then", "else", "dependentSchemas", "$ref"])
+def test_whatever_joins_two_of_them_in_a_member_is_looked_at(keyword: str) -> None:
+    first, second = choices(14)[:7], choices(14)[7:]
+    other: Any = {"properties": {"m": {"type": "object", "allOf": second}}}
+    join: Any = {
+        "oneOf": {"oneOf": [{"required": ["k"], **other}, {"properties": {"k": False}}]},
+        "anyOf": {"anyOf": [other, {"required": ["k"]}]},
+        "then": {"if": {"required": ["k"]}, "then": other},
+        "else": {"if": {"required": ["k"]}, "else": other},
+        "dependentSchemas": {"dependentSchemas": {"k": other}},
+        "$ref": {"$ref": "#/$defs/other"},
+    }[keyword]
+    own: Any = {"type": "object", "properties": {"m": {"type": "object", "allOf": first}}}
+    constrain.json_schema({"properties": {"below": own}})
+    with pytest.raises(constrain.ResourceLimitError):
+        constrain.json_schema({"$defs": {"other": other}, "properties": {"below": {**own, **join}}})
+
+
+def test_few_alternatives_are_as_few_as_that() -> None:
+    document = load({"properties": {f"p{n}": {"type": "object", "allOf": choices(n)} for n in (2, 9, 12, 13)}})
+    forms = NormalForm(document)
+    everything = range(len(document.subschemas))
+    outlook = Outlook(forms, document, everything, everything)
+    for name, index in document.subschemas[document.root].properties.items():
+        variable = forms.variable((index,))
+        assert outlook.has_few(variable) == (name != "p13")
+        if name != "p13":
+            assert len(forms.objects(variable)) <= MAX_ALTERNATIVES
+
+
+def test_first_alternatives_are_some_of_all() -> None:
+    document = load({"type": "object", "allOf": choices(8), "oneOf": [{"required": ["a"]}, {"required": ["b"]}]})
+    forms = NormalForm(document)
+    assert not [*forms.first_objects(forms.root)]  # it is not known that there are few
+    forms.has_few = lambda _: True
+    first = [*forms.first_objects(forms.root)]
+    assert 0 < len(first) < len(forms.objects(forms.root))
+    assert all(alternative in forms.objects(forms.root) for alternative in first)
+    assert not [*forms.first_objects(forms.root)]  # all are at hand
