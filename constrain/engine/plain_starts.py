@@ -18,7 +18,12 @@ from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.alternatives import ANYTHING, ArrayAlternative, ObjectAlternative
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.members import Members
-from constrain.grammars.json_schema.plain import asks_of_numbers, asks_of_texts, names_members_alone
+from constrain.grammars.json_schema.plain import (
+    admits_any_text_alone,
+    asks_of_numbers,
+    asks_of_texts,
+    names_members_alone,
+)
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     ARRAY_KIND,
@@ -138,7 +143,7 @@ class PlainStarts:
         """Whether a variable admits all strings and nothing else; it is started then."""
         if self._free_texts is None or variable != self._free_texts:
             s = self._forms.single(variable)
-            if s is None or s.types != ir.STRING or s.values is not None or asks_of_texts(s):
+            if s is None or not admits_any_text_alone(s):
                 return False
             self._free_texts = variable
             self._shapes.supply_starts(self._shapes.vset((variable,)))

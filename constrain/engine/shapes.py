@@ -38,7 +38,7 @@ from constrain.grammars.json_schema.demands import (
     without_implied,
 )
 from constrain.grammars.json_schema.inhabit import MAX_WEIGHED, Inhabitation, key_bytes
-from constrain.grammars.json_schema.items import Items, State, is_tracked
+from constrain.grammars.json_schema.items import Items, State, has_any_texts, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import (
     ANYTHING,
@@ -134,6 +134,7 @@ class Shapes:
         self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
         self._short_names: dict[tuple[int, frozenset[int], bytes], tuple[list[bytes], Iterator[bytes]]] = {}
         self.tracks = False  # whether an array was met whose items must differ and have to be remembered
+        self.only_texts_differ = True  # whether the items of all those arrays are texts, of which any may come
         self.repeats = False  # whether an array was met of which two items must be equal
         self.demands_several = forms.demands_several_that_differ()
         self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
@@ -1187,6 +1188,7 @@ class Shapes:
                 continue
             if tracked:
                 self.tracks = True
+                self.only_texts_differ = self.only_texts_differ and has_any_texts(self._forms, a)
                 self._store.array[m.LAYERED] = 1
             self.repeats = self.repeats or a.repeated
             if a.repeated and not goes_on(a, self.inhabitation.inhabited):
