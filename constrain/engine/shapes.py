@@ -32,9 +32,11 @@ from constrain.grammars.json_schema.demands import (
     FreeSome,
     Room,
     after_member,
+    can_plainly_be_met,
     cheapest,
     never_with,
     value_in_plan,
+    with_member,
     without_implied,
 )
 from constrain.grammars.json_schema.inhabit import MAX_WEIGHED, Inhabitation, key_bytes
@@ -750,7 +752,13 @@ class Shapes:
         for i, name in enumerate(shape.names):
             if not allowed >> i & 1 or (seen is None and name not in spoken_of):
                 continue
-            if (seen or 0) >> i & 1 or not self._member_ways(shape, branch, i + 1, first=True):
+            if (seen or 0) >> i & 1:
+                allowed ^= 1 << i
+                continue
+            may_come = None if seen is not None else self._plainly_may_come(shape, branch, i)
+            if may_come is None:
+                may_come = bool(self._member_ways(shape, branch, i + 1, first=True))
+            if not may_come:
                 allowed ^= 1 << i
         if seen is not None:
             free = {}
@@ -758,7 +766,31 @@ class Shapes:
                 which = FREE_BIT | self.class_outcome(members)
                 if self._member_ways(shape, branch, which, first=True):
                     free[members] = part
-        return shape.number(key, replace(branch, allowed=allowed, free=free))
+        branch.allowed, branch.free = allowed, free  # nobody else has it yet
+        return shape.number(key, branch)
+
+    def _plainly_may_come(self, shape: Shape, branch: ObjectBranch, index: int) -> bool | None:
+        """Whether a declared member may come next, where members are neither counted nor in order.
+
+        None where it is not plain that all that its value does not have to serve can be met without it.
+        """
+        part = branch.values[index]
+        found = with_member(branch.clauses, shape.names[index])
+        if part is None or found is None:
+            return None
+        forced, rest = found
+        if not self._can_plainly_be_met(shape, branch, branch.allowed, rest):
+            return None
+        return self.inhabitation.inhabited(part.union(*forced))
+
+    def _can_plainly_be_met(
+        self, shape: Shape, branch: ObjectBranch, to_come: int, clauses: Iterable[Clause]
+    ) -> bool:
+        def value_of(name: str) -> Variable | None:
+            i = shape.names.index(name)
+            return branch.values[i] if to_come >> i & 1 else None
+
+        return can_plainly_be_met(clauses, value_of, self.inhabitation.inhabited)
 
     def _is_live(
         self,
@@ -790,8 +822,10 @@ class Shapes:
         count: int,
         cursor: int,
     ) -> bool:
-        if seen is None and all(any(isinstance(o, Lacks) for o in clause) for clause in clauses):
-            return True
+        if seen is None:
+            to_come = origin.allowed if shape.order is None else origin.allowed & ~shape.order.before[cursor]
+            if self._can_plainly_be_met(shape, origin, to_come, clauses):
+                return True
         branch = replace(origin, seen=seen, count=count, cursor=cursor, origin=origin)
         room = self._room(shape, branch, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE)
         return cheapest(room, clauses, any_plan=True) < _INFINITE

@@ -94,6 +94,59 @@ def never_with(clauses: tuple[Clause, ...], names: Collection[str]) -> tuple[Cla
     return tuple(out)
 
 
+def with_member(clauses: tuple[Clause, ...], name: str) -> tuple[list[Variable], list[Clause]] | None:
+    """What the value of a member of this declared name has to serve if it comes, as nothing else can, and what is left
+    of the other clauses if it serves none of them.
+
+    None where it cannot come, or has to serve one of several demands.
+    """
+    forced: list[Variable] = []
+    rest: list[Clause] = []
+    for clause in clauses:
+        if name not in _names_of(clause):
+            rest.append(clause)
+            continue
+        left = _without_name(clause, name)
+        if left:
+            rest.append(left)
+            continue
+        values = [o.value for o in clause if isinstance(o, Has)]
+        if len(values) != 1:
+            return None
+        forced += values
+    return forced, rest
+
+
+def can_plainly_be_met(
+    clauses: Iterable[Clause],
+    value_of: Callable[[str], Variable | None],
+    inhabited: Callable[[Variable], bool],
+) -> bool:
+    """Whether the first plan at hand meets all clauses, where members are not counted; False says nothing.
+
+    In it no member comes but for each clause that names none that may be lacking the first one that has a value.
+    """
+    present: dict[str, Variable] = {}
+    for clause in clauses:
+        if any(isinstance(o, Lacks) for o in clause):
+            continue
+        for o in clause:
+            if isinstance(o, Has) and o.name not in present:
+                part = value_of(o.name)
+                if part is not None and inhabited(part | o.value):
+                    present[o.name] = o.value
+                    break
+        else:
+            return False
+    return not present or all(
+        any(
+            o.name not in present if isinstance(o, Lacks) else isinstance(o, Has) and present.get(o.name) == o.value
+            for o in clause
+        )
+        for clause in clauses
+    )
+
+
 @dataclass(slots=True)
 class Room:
     """What members an object can yet have.

@@ -400,6 +400,11 @@ class NormalForm:
             return None
         asked: list[int] = []
         for rule in alternative.rules:
+            if not rule.patterns:
+                index = rule.properties.get(name, rule.additional)
+                if index is not None:
+                    asked.append(index)
+                continue
             found = [i for p, i in rule.patterns if search_language(p).matches(name.encode("utf-8", "surrogatepass"))]
             if name in rule.properties:
                 found.append(rule.properties[name])
