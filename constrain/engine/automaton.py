@@ -40,7 +40,6 @@ from constrain.kernels.intern import (
     P_ROW,
     P_X,
     POS_WIDTH,
-    memo_key,
     memo_value,
     new_frame,
     new_position,
@@ -385,7 +384,7 @@ class Automaton:
     def _listed(self, number: int) -> Iterator[int]:
         """What the kernels have put in a list, the newest first."""
         while number:
-            pair = int(memo_value(self.address, memo_key(intern.M_FREE, number, (1 << 32) - 1)))
+            pair = int(memo_value(self.address, packed_key(intern.M_FREE, number, (1 << 32) - 1)))
             yield pair & 0xFFFFFFFF
             number = pair >> 32
 
