@@ -273,7 +273,7 @@ class Automaton:
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
             shapes.supply_starts(shapes.slots[value][1])
-            shapes.supply_ahead(a, b, value)
+            shapes.ahead.supply(a, b, value)
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:

@@ -98,7 +98,7 @@ class CompiledGrammar:
         self._automaton = self._new_automaton()
         self._lock.guard(self._automaton.store)
         if self._automaton.around is None and grammar._pattern is None:
-            self._automaton.shapes.supply_first()
+            self._automaton.shapes.ahead.supply_first()
 
     def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary whose tokens the automaton reads."""

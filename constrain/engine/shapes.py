@@ -15,9 +15,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations, islice
 
+from constrain.engine.ahead import Ahead
 from constrain.engine.branches import START, UNBOUNDED, ArrayBranch, ObjectBranch, Shape
 from constrain.engine.choices import Undecided, undecided
 from constrain.engine.member_order import MemberOrder
@@ -53,7 +53,6 @@ from constrain.grammars.json_schema.normal import (
 )
 from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
-from constrain.kernels.intern import M_SLOT, packed_key
 from constrain.kernels.step import (
     ALT_WIDTH,
     ARRAY_KIND,
@@ -74,14 +73,6 @@ from constrain.kernels.step import (
     VSET_WIDTH,
 )
 
-STARTED_FIRST = 30
-"""Variables of which it is told where their values start when a grammar is compiled."""
-STARTED_AHEAD = 8
-"""Variables of which that is told before it is asked for, each time something is."""
-MEMBERS_AT_ONCE = 64
-"""Members of an object whose slots are stored together."""
-FIRST_MEMBERS = 24
-"""Members whose slots may be stored together with the shape of their object."""
 MAX_CHOICES = 12
 """Demands on the value of one member of which it is not plain which have to be met."""
 
@@ -130,7 +121,7 @@ class Shapes:
         self.outcome = self._outcomes.number
         self.scanners = Scanners(store, self.outcome)
         self.vsets: list[tuple[Variable, ...]] = []
-        self._vset_numbers: dict[tuple[Variable, ...], int] = {}
+        self.vset_numbers: dict[tuple[Variable, ...], int] = {}
         self.sets: list[tuple[Shape, tuple[int, ...]]] = []  # number -> shape and its live branches
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
@@ -147,22 +138,22 @@ class Shapes:
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
-        self._plain_slots: dict[tuple[int, int], int] = {}  # with one way: (set, set of variables) -> slot
+        self.plain_slots: dict[tuple[int, int], int] = {}  # with one way: (set, set of variables) -> slot
         # by slot: the ways that stand for themselves; and those of a branch that one value can go together
         self._joint: dict[int, tuple[list[tuple[int, int]], list[_Joint]]] = {}
         self._origins: list[ObjectBranch] = []  # kept, as they are told apart by their addresses
         self._live: dict[tuple[int, tuple[Clause, ...], int | None, int, int], bool] = {}
         self._passed: dict[tuple[int, int], ObjectBranch | None] = {}  # by address of the branch, and new cursor
         self._started: set[int] = set()  # sets of variables of which it is known where their values start
-        self._blocks: set[tuple[int, int]] = set()  # blocks of members of sets that were looked at
-        self._plain_starts = PlainStarts(self, store, forms)
+        self.ahead = Ahead(self, store)
+        self.plain_starts = PlainStarts(self, store, forms)
         root_shape = Shape(ROOT_KIND)
         self._add_set(root_shape, ())  # number 0 is "none"
         root = self._add_set(root_shape, (0,))
         assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
-        self._plain_starts.add_anything()
+        self.plain_starts.add_anything()
 
     def note_added_documents(self) -> None:
         """Take notice of documents that were added to the normal form."""
@@ -176,9 +167,9 @@ class Shapes:
 
     def vset(self, variables: tuple[Variable, ...]) -> int:
         """The number of a set of variables that a value is read for."""
-        found = self._vset_numbers.get(variables)
+        found = self.vset_numbers.get(variables)
         if found is None:
-            found = self._vset_numbers[variables] = len(self.vsets)
+            found = self.vset_numbers[variables] = len(self.vsets)
             self.vsets.append(variables)
             self._store.append_blank(m.VSET, VSET_WIDTH, -1)
         return found
@@ -304,9 +295,9 @@ class Shapes:
         shape, live = self.sets[number]
         if len(live) == 1 and shape.order is None:
             (index,) = live
-            part = self._only_part(shape, shape.branches[index], which)
+            part = self.only_part(shape, shape.branches[index], which)
             if part is not None:
-                return self._plain_slot(number, index, part)
+                return self.plain_slot(number, index, part)
         if shape.undecided is not None:
             return self._undecided_slot(number, which)
         asked: dict[Variable, int] = {}
@@ -341,136 +332,6 @@ class Shapes:
             self._joint[slot] = alone, joint
         return slot
 
-    def supply_ahead(self, number: int, which: int, slot: int) -> None:
-        """Store what will soon be asked for, now that a slot is: those of members beside it, and what its value holds.
-
-        While a mask is made, the first piece that Python makes takes longer than several more. What is not plain may
-        take long, though, and is left for when it is reached.
-        """
-        _, outermost = self._start_of_containers(0)
-        if number == outermost:  # the first mask looks into an array, and nothing may hold that up
-            return
-        started: list[int] = []  # sets of variables
-        self._supply_members(number, which, started, STARTED_AHEAD)
-        self._supply_within(self.slots[slot][1], started, STARTED_AHEAD)
-
-    def supply_first(self) -> None:
-        """Store what the first tokens will ask for: the slots of the members of the outermost object, and so on."""
-        vset = self.slots[self.root_slot][1]
-        try:
-            self.supply_starts(vset)
-        except ResourceLimitError:  # to be said where it is reached
-            return
-        self._supply_within(vset, [], STARTED_FIRST)
-
-    def _supply_within(self, vset: int, started: list[int], most: int) -> None:
-        """Store the slots of what the containers that are read for these variables hold, as far as it is soon told."""
-        of_object, of_array = self._start_of_containers(vset)
-        at = 0
-        while True:
-            if of_array > 0:
-                self._supply_items(of_array, started, most)
-            if of_object > 0:
-                self._supply_members(of_object, 1, started, most)
-            if at == len(started) or len(started) >= most:
-                return
-            of_object, of_array = self._start_of_containers(started[at])
-            at += 1
-
-    def _start_of_containers(self, vset: int) -> tuple[int, int]:
-        starts = self._store.tables[m.VSET]
-        return int(starts[VSET_WIDTH * vset + V_OBJECT]), int(starts[VSET_WIDTH * vset + V_ARRAY])
-
-    def _supply_members(self, number: int, which: int, started: list[int], most: int) -> None:
-        """Store the slots of the members beside one, of those that are soon told, where a live branch is alone."""
-        shape, live = self.sets[number]
-        if shape.kind != OBJECT_KIND or len(live) != 1 or shape.order is not None or shape.undecided is not None:
-            return
-        block = 0 if which & FREE_BIT else (which - 1) // MEMBERS_AT_ONCE
-        if (number, block) in self._blocks:
-            return
-        (index,) = live
-        branch = shape.branches[index]
-        if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
-            return
-        is_told = partial(self._is_soon_told, started, most)
-        self._supply_slots(number, index, branch, block * MEMBERS_AT_ONCE, MEMBERS_AT_ONCE, is_told)
-        if len(started) < most:
-            self._blocks.add((number, block))
-
-    def _supply_items(self, number: int, started: list[int], most: int) -> None:
-        """Store the slot of the items of an array, if it is soon told."""
-        shape, live = self.sets[number]
-        if shape.kind != ARRAY_KIND or shape.prefix or len(live) != 1:
-            return
-        (index,) = live
-        branch = shape.branches[index]
-        assert isinstance(branch, ArrayBranch)
-        part = self._only_part(shape, branch, 0)
-        if part is not None and branch.longest and self._is_soon_told(started, most, part):
-            self._store.memo(packed_key(M_SLOT, number, 0), self._plain_slot(number, index, part))
-
-    def _is_soon_told(self, started: list[int], most: int, part: Variable) -> bool:
-        """Whether it is known where values of a variable start; that of a light one is found out, if few were yet."""
-        if self.is_at_hand(part):
-            return True
-        if len(started) >= most or not self._plain_starts.is_light(part):
-            return False
-        vset = self.vset((part,))
-        try:
-            self.supply_starts(vset)
-        except ResourceLimitError:  # to be said where it is reached
-            return False
-        started.append(vset)
-        return True
-
-    def supply_first_slots(self, number: int) -> None:
-        """Store the slots of the first members of a new set of one branch that take no time to be told."""
-        shape, _ = self.sets[number]
-        (branch,) = shape.branches
-        assert isinstance(branch, ObjectBranch)
-        known, is_text = self._vset_numbers, self._plain_starts.is_text
-        self._supply_slots(number, 0, branch, 0, FIRST_MEMBERS, lambda part: (part,) in known or is_text(part))
-
-    def _supply_slots(
-        self, number: int, index: int, branch: ObjectBranch, first: int, count: int, is_told: Callable[[Variable], bool]
-    ) -> None:
-        values = branch.values
-        if len(values) > count:
-            values = values[first : first + count]
-        told = [part if part is not None and is_told(part) else None for part in values]
-        known, slots, ways = self._plain_slots, self.slots, ((0, index),)
-        found: list[int] = []
-        added: list[int] = []
-        for part in told:
-            if part is None:
-                found.append(0)
-                continue
-            key = number, self._vset_numbers[part,]
-            slot = known.get(key)
-            if slot is None:
-                slot = known[key] = len(slots)
-                slots.append((*key, ways))
-                added += (*key, number)
-            found.append(slot)
-        if added:
-            self._store.append(m.SLOT, added)
-        if any(found):
-            self._store.memos(M_SLOT, number, first + 1, found)
-
-    def is_at_hand(self, part: Variable) -> bool:
-        """Whether it is known, or soon will be, where values of a variable start; it is stored in the latter case."""
-        if (part,) not in self._vset_numbers:
-            if not self._plain_starts.is_simple(part):
-                return False
-            self.supply_starts(self.vset((part,)))
-        return True
-
-    def supply_only_slot(self, number: int, which: int, part: Variable) -> None:
-        """Store the slot of a member or item of a set of one branch, which asks this of the value, if it is at hand."""
-        if self.is_at_hand(part):
-            self._store.memo(packed_key(M_SLOT, number, which), self._plain_slot(number, 0, part))
-
     def supply_starts(self, vset: int) -> None:
         """Store where values of all types start. A mask before a value asks for every one of them."""
         if vset not in self._started:
@@ -482,7 +343,7 @@ class Shapes:
                 raise
             self._store.write(m.VSET, VSET_WIDTH * vset, starts)
 
-    def _only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
+    def only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
         """What the value of a member or item must be, where it changes nothing; None elsewhere."""
         if isinstance(branch, ObjectBranch):
             if branch.clauses or branch.seen is not None or shape.undecided is not None:
@@ -493,12 +354,12 @@ class Shapes:
         prefix = branch.alternative.prefix
         return prefix[which] if which < len(prefix) else branch.alternative.items
 
-    def _plain_slot(self, number: int, index: int, part: Variable) -> int:
+    def plain_slot(self, number: int, index: int, part: Variable) -> int:
         """The slot of a set whose only branch asks this of a value and goes on as it is."""
         vset = self.vset((part,))
-        slot = self._plain_slots.get((number, vset))
+        slot = self.plain_slots.get((number, vset))
         if slot is None:
-            slot = self._plain_slots[number, vset] = len(self.slots)
+            slot = self.plain_slots[number, vset] = len(self.slots)
             self._store.append(m.SLOT, (number, vset, number))
             self.slots.append((number, vset, ((0, index),)))
         return slot
@@ -783,9 +644,7 @@ class Shapes:
             return None
         return self.inhabitation.inhabited(part.union(*forced))
 
-    def _can_plainly_be_met(
-        self, shape: Shape, branch: ObjectBranch, to_come: int, clauses: Iterable[Clause]
-    ) -> bool:
+    def _can_plainly_be_met(self, shape: Shape, branch: ObjectBranch, to_come: int, clauses: Iterable[Clause]) -> bool:
         def value_of(name: str) -> Variable | None:
             i = shape.names.index(name)
             return branch.values[i] if to_come >> i & 1 else None
@@ -965,7 +824,7 @@ class Shapes:
     def starts(self, vset: int) -> Starts:
         """Where values of all types start for a set of variables; 0 for those that none of them admits."""
         variables = self.vsets[vset]
-        found = self._plain_starts.of(vset, variables[0]) if len(variables) == 1 and vset not in self._told else None
+        found = self.plain_starts.of(vset, variables[0]) if len(variables) == 1 and vset not in self._told else None
         if found is None:
             of_object, of_array, text, atom = map(self.start, (vset,) * VSET_WIDTH, range(VSET_WIDTH))
             found = of_object, of_array, text, atom

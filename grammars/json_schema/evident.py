@@ -49,7 +49,7 @@ class Evidence:
             return only_lists(s) and any(type_of(v) & types and not _may_have_surrogates(v) for v in s.values)
         return bool(
             types & (ir.NULL | ir.BOOLEAN)
-            or (types & ir.STRING and s.pattern is s.format is None and _is_room(s.min_length, s.max_length))
+            or (types & ir.STRING and _has_text(s))
             or (types & ir.NUMBER and _has_number(s))
             or (types & ir.ARRAY and self._has_array(s, depth))
             or (types & ir.OBJECT and self._has_object(s, depth))
@@ -104,6 +104,12 @@ class Evidence:
 
 def _is_room(low: int, high: int | None) -> bool:
     return high is None or low <= high
+
+
+def _has_text(s: Subschema) -> bool:
+    if s.pattern is not None or not _is_room(s.min_length, s.max_length):
+        return False
+    return s.format is None or (s.min_length == 0 and s.max_length is None)  # every format has texts
 
 
 def _has_number(s: Subschema) -> bool:
