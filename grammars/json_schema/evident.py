@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.deferred import Deferred
-from constrain.grammars.json_schema.expansion import Expansion
+from constrain.grammars.json_schema.expansion import NOTHING_BESIDE, Expansion, beside_groups
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import type_of
 
@@ -123,29 +123,6 @@ def _has_number(s: Subschema) -> bool:
     if low is None or high is None:
         return True
     return low + 1 < high  # there is an integer between them
-
-
-beside_groups = attrgetter(
-    *(
-        name
-        for name in Subschema.__dataclass_fields__
-        if name
-        not in (
-            "pointer",
-            "types",
-            "any_of",
-            "one_of",
-            "choice",
-            "source",
-            "integral_fraction",
-            "min_contains",
-            "written",
-            "names_at",
-        )
-    )
-)
-"""The fields of a subschema that ask something beside its groups."""
-NOTHING_BESIDE = beside_groups(Subschema(pointer=""))
 
 
 def only_lists(s: Subschema) -> bool:

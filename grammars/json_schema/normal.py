@@ -37,8 +37,8 @@ from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
 from constrain.grammars.json_schema.dual import Atom
-from constrain.grammars.json_schema.evident import NOTHING_BESIDE, Evidence, beside_groups, only_lists
-from constrain.grammars.json_schema.expansion import Conjunction, Expansion
+from constrain.grammars.json_schema.evident import Evidence, only_lists
+from constrain.grammars.json_schema.expansion import NOTHING_BESIDE, Conjunction, Expansion, beside_groups
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.literals import has_surrogate, says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
