@@ -141,7 +141,7 @@ class PlainStarts:
         many = len(s.properties) + (0 if s.values is None else len(s.values))
         if many > _MANY:
             return None
-        return 1 + many // 8 + (asks_of_texts(s) or asks_of_numbers(s))
+        return 1 + (many + 4) // 8 + (asks_of_texts(s) or asks_of_numbers(s))
 
     def is_text(self, variable: Variable) -> bool:
         """Whether a variable admits all strings and nothing else; it is started then."""

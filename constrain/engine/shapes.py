@@ -995,8 +995,7 @@ class Shapes:
                 value = members.free_value(a, c.members)
                 if value is not None and inhabited(value):
                     free[c.members] = value
-            values = [self._forms.member(a, name) for name in names]
-            values = [None if part is None or not inhabited(part) else part for part in values]
+            values = [None if part is None or not inhabited(part) else part for part in self._forms.members(a, names)]
             allowed = sum(1 << i for i, part in enumerate(values) if part is not None)
             needed = set(a.required)
             required = sum(1 << i for i, name in enumerate(names) if name in needed)

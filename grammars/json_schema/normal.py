@@ -400,16 +400,29 @@ class NormalForm:
             return None
         asked: list[int] = []
         for rule in alternative.rules:
-            if not rule.patterns:
-                index = rule.properties.get(name, rule.additional)
-                if index is not None:
-                    asked.append(index)
-                continue
             found = [i for p, i in rule.patterns if search_language(p).matches(name.encode("utf-8", "surrogatepass"))]
             if name in rule.properties:
                 found.append(rule.properties[name])
             asked += [i for i in (found or [rule.additional]) if i is not None]
         return self.variable(asked) | alternative.present.get(name, ANYTHING)
+
+    def members(self, alternative: ObjectAlternative, names: Iterable[str]) -> list[Variable | None]:
+        """What the values of members of these names must be; see `member`."""
+        rules, present = alternative.rules, alternative.present
+        if alternative.names or alternative.absent or alternative.closed or any(rule.patterns for rule in rules):
+            return [self.member(alternative, name) for name in names]
+        asked = [(rule.properties, rule.additional) for rule in rules]
+        closure = self._expansion.closure
+        out: list[Variable | None] = []
+        for name in names:
+            part = present.get(name, ANYTHING)
+            for properties, additional in asked:
+                index = properties.get(name, additional)
+                if index is not None:
+                    found = closure(index)
+                    part = part | found if part else found
+            out.append(part)
+        return out
 
     def free_member(self, alternative: ObjectAlternative, matched: frozenset[str]) -> Variable | None:
         """What the value of a member must be whose name no rule has and in which exactly these patterns are found."""
