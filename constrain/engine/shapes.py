@@ -640,7 +640,7 @@ class Shapes:
         if part is None or found is None:
             return None
         forced, rest = found
-        if not self._can_plainly_be_met(shape, branch, branch.allowed, rest):
+        if rest and not self._can_plainly_be_met(shape, branch, branch.allowed, rest):
             return None
         return self.inhabitation.inhabited(part.union(*forced))
 

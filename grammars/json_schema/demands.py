@@ -96,25 +96,33 @@ def never_with(clauses: tuple[Clause, ...], names: Collection[str]) -> tuple[Cla
 
 def with_member(clauses: tuple[Clause, ...], name: str) -> tuple[list[Variable], list[Clause]] | None:
     """What the value of a member of this declared name has to serve if it comes, as nothing else can, and what is left
-    of the other clauses if it serves none of them.
+    of the other clauses if it serves none of them; of those none where in each some other member may be lacking.
 
     None where it cannot come, or has to serve one of several demands.
     """
     forced: list[Variable] = []
-    rest: list[Clause] = []
+    is_more = False
     for clause in clauses:
-        if name not in _names_of(clause):
-            rest.append(clause)
-            continue
-        left = _without_name(clause, name)
-        if left:
-            rest.append(left)
-            continue
-        values = [o.value for o in clause if isinstance(o, Has)]
-        if len(values) != 1:
-            return None
-        forced += values
-    return forced, rest
+        values: list[Variable] = []
+        others = False
+        for o in clause:
+            if isinstance(o, FreeSome) or o.name != name:
+                others = True
+                if isinstance(o, Lacks):
+                    break
+            elif isinstance(o, Has):
+                values.append(o.value)
+        else:
+            if others:
+                is_more = True
+            elif len(values) == 1:
+                forced += values
+            else:
+                return None
+    if not is_more:
+        return forced, []
+    rest = (_without_name(clause, name) if name in _names_of(clause) else clause for clause in clauses)
+    return forced, [clause for clause in rest if clause]
 
 
 def can_plainly_be_met(
