@@ -221,21 +221,19 @@ def test_names_that_are_declared_do_not_serve_a_demand_for_others() -> None:
 
 def test_a_member_that_could_serve_all_its_demands_only_together_is_not_begun() -> None:
     """Where there is an `a` it must be a string, and must not: so no name that begins with `a` is offered."""
-    no_text, only_text = (
-        {"not": {"required": ["a"], "properties": {"a": value}}}
-        for value in ({"not": {"type": "string"}}, {"type": "string"})
-    )
-    no_text_in_b = {"not": {"required": ["b"], "properties": {"b": {"type": "string"}}}}
+    is_text = {"type": "string"}
+    no_text = {"not": {"required": ["a"], "properties": {"a": is_text}}}
+    only_text = {"not": {"required": ["a"], "properties": {"a": {"not": is_text}}}}
+    no_text_in_b = {"not": {"required": ["b"], "properties": {"b": is_text}}}
     schema = {
         "type": "object",
         "properties": {"a": {}, "b": {}},
         "additionalProperties": False,
         "allOf": [no_text, only_text, no_text_in_b],
     }
-    for begun in (b'{"', b'{"b":1,"'):
-        matcher = compiled(schema).matcher()
-        assert matcher.accept_bytes(begun)
-        assert not matcher.accept_bytes(b"a")
+    matcher = compiled(schema).matcher()
+    assert matcher.accept_bytes(b'{"')
+    assert not matcher.accept_bytes(b"a")
     assert _accepted(schema, ["{}", '{"b":1}', '{"a":1}', '{"b":"x"}']) == ["{}", '{"b":1}']
 
 
