@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +60,7 @@ _REFUSED = -3
 _SPACES = frozenset(b" \t\r\n")
 _ENDS_ATOM = frozenset(b",]} \t\r\n")
 _FIRST_BYTES = {"string": b'"', "number": b"-0123456789", "constant": b"tfnTFN", "array": b"[", "object": b"{"}
+_OUTSIDE_STRINGS = frozenset(b' \t\r\n"[]{},:+-.0123456789eEtrufalsnTFNo')  # of values, however they are spelled
 _IN_STRING = (s.STRING, s.KEY, s.LITERAL)
 _20 = (1 << 20) - 1
 _30 = (1 << 30) - 1
@@ -771,15 +772,18 @@ class Uniqueness:
     def _walk(self, position: int, node: int, row: NDArray[np.int32]) -> None:
         """Correct the tokens below a node of the trie on the way of values that matter."""
         crossing = self._crossing
-        wanted = self._next_bytes(self.state(position))
+        state = self.state(position)
+        wanted, twin, repeats = self._next_bytes(state), state[0], self._shapes.repeats
         i, stop = node + 1, crossing.end[node]
         while i < stop:
             byte = crossing.byte[i]
-            if (wanted is None or byte in wanted) and (self._shapes.repeats or crossing.any_below(row, i)):
-                to = self.accept_byte(position, byte)
+            if (wanted is None or byte in wanted) and (repeats or crossing.any_below(row, i)):
+                known = self._call(accept_byte, twin, byte)
+                to = self.accept_byte(position, byte) if known >= 0 or repeats else known
                 if to < 0:
-                    crossing.clear_below(row, i)
-                elif self._call(accept_byte, self.twin(position), byte) != self.twin(to):
+                    if known >= 0 or repeats:  # else no token below is marked
+                        crossing.clear_below(row, i)
+                elif known != self.twin(to):
                     # The alternatives are others than the automaton knows, so what follows is another mask.
                     self._walk_anew(to, i, row)
                 elif self._is_interesting(self.state(to)):
@@ -802,8 +806,11 @@ class Uniqueness:
                     self._walk_anew(to, i, row)
             i = crossing.end[i]
 
-    def _next_bytes(self, state: State) -> set[int] | None:
-        """The bytes after which the current item may still become a value that matters; None for any."""
+    def _next_bytes(self, state: State) -> Collection[int] | None:
+        """The bytes after which the current item may still become a value that matters; None for any.
+
+        There may be others, which nothing begins with here.
+        """
         twin, trail = state
         assert trail is not None
         _, mode, _, x, _ = self._record(twin)
@@ -811,7 +818,9 @@ class Uniqueness:
         if mode == s.VALUE and scalar is not None and scalar.kind == AWAITED and len(trail.levels) == 1:
             kinds = {self.values.parts[value][0] for value in trail.open[0] or ()}
             return None if self._shapes.repeats else {*_SPACES, *b"".join(_FIRST_BYTES[kind] for kind in kinds)}
-        if mode not in _IN_STRING or x or scalar is None:
+        if mode not in _IN_STRING:
+            return _OUTSIDE_STRINGS
+        if x or scalar is None:
             return None
         out = {0x22, 0x5C}
         for k, candidates in enumerate(trail.open):
