@@ -32,9 +32,10 @@ from constrain.grammars.json_schema.demands import (
     FreeSome,
     Room,
     after_member,
-    can_plainly_be_met,
     cheapest,
     never_with,
+    plain_plan,
+    served_beside,
     value_in_plan,
     with_member,
     without_implied,
@@ -609,14 +610,20 @@ class Shapes:
         branch = replace(origin, clauses=clauses, seen=seen, count=count, cursor=cursor, origin=origin)
         if shape.order is not None:
             return shape.number(key, self._offered(shape, shape.order, branch))
-        spoken_of = _names_of(clauses)
+        plan = self._plain_plan(shape, branch, allowed, clauses) if seen is None else None
+        spoken_of: dict[str, list[Clause]] = {}
+        for clause in clauses:
+            for name in _names_of((clause,)):
+                spoken_of.setdefault(name, []).append(clause)
         for i, name in enumerate(shape.names):
             if not allowed >> i & 1 or (seen is None and name not in spoken_of):
                 continue
             if (seen or 0) >> i & 1:
                 allowed ^= 1 << i
                 continue
-            may_come = None if seen is not None else self._plainly_may_come(shape, branch, i)
+            may_come = None
+            if seen is None:
+                may_come = self._plainly_may_come(shape, branch, i, plan, spoken_of[name])
             if may_come is None:
                 may_come = bool(self._member_ways(shape, branch, i + 1, first=True))
             if not may_come:
@@ -630,26 +637,32 @@ class Shapes:
         branch.allowed, branch.free = allowed, free  # nobody else has it yet
         return shape.number(key, branch)
 
-    def _plainly_may_come(self, shape: Shape, branch: ObjectBranch, index: int) -> bool | None:
+    def _plainly_may_come(
+        self, shape: Shape, branch: ObjectBranch, index: int, plan: dict[str, Variable] | None, spoken_of: list[Clause]
+    ) -> bool | None:
         """Whether a declared member may come next, where members are neither counted nor in order.
 
-        None where it is not plain that all that its value does not have to serve can be met without it.
+        `plan` is one for all that the branch demands, if one is at hand; `spoken_of` are the clauses that speak of the
+        member. None where it is not plain that all that its value does not have to serve can be met without it.
         """
-        part = branch.values[index]
-        found = with_member(branch.clauses, shape.names[index])
-        if part is None or found is None:
-            return None
-        forced, rest = found
-        if rest and not self._can_plainly_be_met(shape, branch, branch.allowed, rest):
-            return None
+        part, name = branch.values[index], shape.names[index]
+        assert part is not None
+        forced = None if plan is None else served_beside(plan, spoken_of, name)
+        if forced is None:
+            found = with_member(branch.clauses, name)
+            if found is None or self._plain_plan(shape, branch, branch.allowed, found[1]) is None:
+                return None
+            forced, _ = found
         return self.inhabitation.inhabited(part.union(*forced))
 
-    def _can_plainly_be_met(self, shape: Shape, branch: ObjectBranch, to_come: int, clauses: Iterable[Clause]) -> bool:
+    def _plain_plan(
+        self, shape: Shape, branch: ObjectBranch, to_come: int, clauses: Iterable[Clause]
+    ) -> dict[str, Variable] | None:
         def value_of(name: str) -> Variable | None:
             i = shape.names.index(name)
             return branch.values[i] if to_come >> i & 1 else None
 
-        return can_plainly_be_met(clauses, value_of, self.inhabitation.inhabited)
+        return plain_plan(clauses, value_of, self.inhabitation.inhabited)
 
     def _is_live(
         self,
@@ -683,7 +696,7 @@ class Shapes:
     ) -> bool:
         if seen is None:
             to_come = origin.allowed if shape.order is None else origin.allowed & ~shape.order.before[cursor]
-            if self._can_plainly_be_met(shape, origin, to_come, clauses):
+            if self._plain_plan(shape, origin, to_come, clauses) is not None:
                 return True
         branch = replace(origin, seen=seen, count=count, cursor=cursor, origin=origin)
         room = self._room(shape, branch, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE)

@@ -125,14 +125,15 @@ def with_member(clauses: tuple[Clause, ...], name: str) -> tuple[list[Variable],
     return forced, [clause for clause in rest if clause]
 
 
-def can_plainly_be_met(
+def plain_plan(
     clauses: Iterable[Clause],
     value_of: Callable[[str], Variable | None],
     inhabited: Callable[[Variable], bool],
-) -> bool:
-    """Whether the first plan at hand meets all clauses, where members are not counted; False says nothing.
+) -> dict[str, Variable] | None:
+    """The first plan at hand that meets all clauses, where members are not counted: what comes, and what it serves.
 
-    In it no member comes but for each clause that names none that may be lacking the first one that has a value.
+    In it no member comes but for each clause that names none that may be lacking the first one that has a value. None
+    says nothing: there may be others.
     """
     present: dict[str, Variable] = {}
     for clause in clauses:
@@ -145,14 +146,38 @@ def can_plainly_be_met(
                     present[o.name] = o.value
                     break
         else:
-            return False
-    return not present or all(
-        any(
-            o.name not in present if isinstance(o, Lacks) else isinstance(o, Has) and present.get(o.name) == o.value
-            for o in clause
-        )
-        for clause in clauses
-    )
+            return None
+    return present if not present or all(_is_met_by(present, clause) for clause in clauses) else None
+
+
+def _is_met_by(present: dict[str, Variable], clause: Clause) -> bool:
+    for o in clause:
+        if isinstance(o, Lacks):
+            if o.name not in present:
+                return True
+        elif isinstance(o, Has) and present.get(o.name) == o.value:
+            return True
+    return False
+
+
+def served_beside(plan: dict[str, Variable], spoken_of: Iterable[Clause], name: str) -> list[Variable] | None:
+    """What the value of a member has to serve if it comes beside a plan for all clauses, of which these speak of it.
+
+    None where one of them is then not met by the plan, and has not just one demand for the value.
+    """
+    if name in plan:
+        return None
+    forced: list[Variable] = []
+    for clause in spoken_of:
+        left = _without_name(clause, name)
+        if not left:
+            values = [o.value for o in clause if isinstance(o, Has)]
+            if len(values) != 1:
+                return None
+            forced += values
+        elif not _is_met_by(plan, left):
+            return None
+    return forced
 
 
 @dataclass(slots=True)
