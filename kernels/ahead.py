@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core import types
 
-from .intern import memo_value, rehash_memo, rehash_records
+from .intern import memo_value, new_memos, rehash_memo, rehash_records
 from .loops import find_key_loop, find_loop
 from .mask import accept_byte, accept_token
 from .query import only_byte, position_may_end
@@ -23,6 +23,8 @@ def compile_ahead() -> None:
     of_records.compile((numbers, number, number, number, types.Array(types.int32, 1, "C")))
     of_memo: Any = rehash_memo
     of_memo.compile((numbers, numbers, numbers, numbers))
+    of_values: Any = new_memos
+    of_values.compile((number, number, number, number, numbers))
     kernels: tuple[tuple[Any, int], ...] = (
         (accept_byte, 3),
         (accept_token, 3),

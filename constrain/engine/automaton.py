@@ -40,7 +40,6 @@ from constrain.kernels.intern import (
     P_ROW,
     P_X,
     POS_WIDTH,
-    memo_key,
     memo_value,
     new_frame,
     new_position,
@@ -274,7 +273,7 @@ class Automaton:
         if kind == intern.M_SLOT:
             value = shapes.slot(a, b)
             shapes.supply_starts(shapes.slots[value][1])
-            shapes.supply_ahead(a, b, value)
+            shapes.ahead.supply(a, b, value)
         elif kind == intern.M_NEXT:
             value = shapes.after(a, b)
         elif kind == intern.M_DROP:
@@ -393,7 +392,7 @@ class Automaton:
     def _listed(self, number: int) -> Iterator[int]:
         """What the kernels have put in a list, the newest first."""
         while number:
-            pair = int(memo_value(self.address, memo_key(intern.M_FREE, number, (1 << 32) - 1)))
+            pair = int(memo_value(self.address, packed_key(intern.M_FREE, number, (1 << 32) - 1)))
             yield pair & 0xFFFFFFFF
             number = pair >> 32
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from constrain.engine.automaton import Automaton
 from constrain.engine.automaton_lock import AutomatonLock
+from constrain.engine.crossing import crossing_of
 from constrain.engine.markers import NO_MARKERS, Markers
 from constrain.engine.terminals import Terminals
-from constrain.engine.uniqueness import crossing_of
 from constrain.grammars.errors import VocabularyError
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
@@ -98,7 +98,7 @@ class CompiledGrammar:
         self._automaton = self._new_automaton()
         self._lock.guard(self._automaton.store)
         if self._automaton.around is None and grammar._pattern is None:
-            self._automaton.shapes.supply_first()
+            self._automaton.shapes.ahead.supply_first()
 
     def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary whose tokens the automaton reads."""

@@ -34,12 +34,14 @@ class NameReach:
             known |= language.separation.known
         self._lasting = [language.separation.lasting for language in among]
         self._separator = _outside(known)
-        self._added = [frozenset[int]()] if self._separator is None else self._findable(self._separator)
         self._lacking: dict[frozenset[NameClass], list[NameClass]] = {}
 
-    def _findable(self, separator: bytes) -> list[NameClass]:
-        """What can be found behind a separator, whatever came before: nothing, or one of the languages."""
-        out = [frozenset[int]()]
+    @functools.cached_property
+    def _findable(self) -> list[NameClass]:
+        """What can be found behind a separator, whatever came before: one of the languages."""
+        out: list[NameClass] = []
+        separator = self._separator
+        assert separator is not None
         behind = [language.run(separator) if language.start else 0 for language in self.among]
         for i, language in enumerate(self.among):
             if behind[i] and language.padding(language.start) is not None and self._lasting[i]:
@@ -57,7 +59,9 @@ class NameReach:
             found = self._lacking[wanted] = [
                 c
                 for c in self.classes
-                if all(self._lasting[i] for i in c) and not any(c | more in wanted for more in self._added)
+                if c not in wanted
+                and all(self._lasting[i] for i in c)
+                and not any(c | more in wanted for more in self._findable)
             ]
         return found
 
@@ -126,11 +130,11 @@ class NameReach:
 
 def _outside(known: CodePoints) -> bytes | None:
     """A character that is not among these, a plain one if there is."""
-    others = ~known
-    for plain in range(0x7E, 0x20, -1):
-        if plain in others:
-            return chr(plain).encode()
-    for first, last in others.ranges:
+    others = (~known).ranges
+    plain = max((min(last, 0x7E) for first, last in others if first <= 0x7E), default=0)
+    if plain > 0x20:
+        return chr(plain).encode()
+    for first, last in others:
         for code in (first, last):
             if not FIRST_SURROGATE <= code <= LAST_SURROGATE:
                 return chr(code).encode()

@@ -18,7 +18,12 @@ from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.alternatives import ANYTHING, ArrayAlternative, ObjectAlternative
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.members import Members
-from constrain.grammars.json_schema.plain import asks_of_numbers, asks_of_texts, names_members_alone
+from constrain.grammars.json_schema.plain import (
+    admits_any_text_alone,
+    asks_of_numbers,
+    asks_of_texts,
+    names_members_alone,
+)
 from constrain.kernels import memory as m
 from constrain.kernels.step import (
     ARRAY_KIND,
@@ -106,8 +111,8 @@ class PlainStarts:
         of_object = shapes.add_shape(shape)
         of_array = shapes.add_shape(Shape(ARRAY_KIND, branches=[ArrayBranch(0, _ANY_ARRAY, UNBOUNDED)]))
         vset = shapes.vset((ANYTHING,))
-        shapes.supply_only_slot(of_object, FREE_BIT | 1, ANYTHING)
-        shapes.supply_only_slot(of_array, 0, ANYTHING)
+        shapes.ahead.supply_only_slot(of_object, FREE_BIT | 1, ANYTHING)
+        shapes.ahead.supply_only_slot(of_array, 0, ANYTHING)
         store.write(m.VSET, VSET_WIDTH * vset, (of_object, of_array, self._free_text, -1))
         self._anything = of_object, of_array
 
@@ -121,24 +126,28 @@ class PlainStarts:
             and not (asks_of_texts(s) or asks_of_numbers(s))
         )
 
-    def is_light(self, variable: Variable) -> bool:
-        """Whether it takes little time to tell where values of a variable start, with no language to be made."""
+    def load(self, variable: Variable) -> int | None:
+        """How much it takes to tell where values of a variable start, in about what free items of an array take.
+
+        None where it may be much, as a language has to be made.
+        """
         s = self._forms.single(variable)
-        return (
-            type(s) is Subschema  # and none that is yet to be read
-            and s.pattern is None
-            and s.property_names is s.contains is None
-            and s.multiple_of is None
-            and not (s.pattern_properties or s.prefix_items or s.unique_items)
-            and len(s.properties) <= _MANY
-            and (s.values is None or len(s.values) <= _MANY)
-        )
+        if type(s) is not Subschema or s.pattern is not None:  # or it is yet to be read
+            return None
+        if s.property_names is not None or s.contains is not None or s.multiple_of is not None:
+            return None
+        if s.pattern_properties or s.prefix_items or s.unique_items:
+            return None
+        many = len(s.properties) + (0 if s.values is None else len(s.values))
+        if many > _MANY:
+            return None
+        return 1 + (many + 4) // 8 + (asks_of_texts(s) or asks_of_numbers(s))
 
     def is_text(self, variable: Variable) -> bool:
         """Whether a variable admits all strings and nothing else; it is started then."""
         if self._free_texts is None or variable != self._free_texts:
             s = self._forms.single(variable)
-            if s is None or s.types != ir.STRING or s.values is not None or asks_of_texts(s):
+            if s is None or not admits_any_text_alone(s):
                 return False
             self._free_texts = variable
             self._shapes.supply_starts(self._shapes.vset((variable,)))
@@ -184,9 +193,9 @@ class PlainStarts:
         )
         number = self._shapes.add_object(shape, branch)
         if names:
-            self._shapes.supply_first_slots(number)
+            self._shapes.ahead.supply_first_slots(number)
         if others is not None:
-            self._shapes.supply_only_slot(number, FREE_BIT | 1, others)
+            self._shapes.ahead.supply_only_slot(number, FREE_BIT | 1, others)
         return number
 
     def _array(self, variable: Variable) -> int:
@@ -203,5 +212,5 @@ class PlainStarts:
         shape = Shape(ARRAY_KIND, prefix=prefix, saturation=saturation, branches=[ArrayBranch(0, a, longest)])
         number = self._shapes.add_shape(shape)
         if a.items is not None and not prefix and longest:
-            self._shapes.supply_only_slot(number, 0, a.items)
+            self._shapes.ahead.supply_only_slot(number, 0, a.items)
         return number

@@ -15,9 +15,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations, islice
 
+from constrain.engine.ahead import Ahead
 from constrain.engine.branches import START, UNBOUNDED, ArrayBranch, ObjectBranch, Shape
 from constrain.engine.choices import Undecided, undecided
 from constrain.engine.member_order import MemberOrder
@@ -34,11 +34,14 @@ from constrain.grammars.json_schema.demands import (
     after_member,
     cheapest,
     never_with,
+    plain_plan,
+    served_beside,
     value_in_plan,
+    with_member,
     without_implied,
 )
 from constrain.grammars.json_schema.inhabit import MAX_WEIGHED, Inhabitation, key_bytes
-from constrain.grammars.json_schema.items import Items, State, is_tracked
+from constrain.grammars.json_schema.items import Items, State, has_any_texts, is_tracked
 from constrain.grammars.json_schema.members import Members, as_names
 from constrain.grammars.json_schema.normal import (
     ANYTHING,
@@ -51,7 +54,6 @@ from constrain.grammars.json_schema.normal import (
 )
 from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
-from constrain.kernels.intern import M_SLOT, packed_key
 from constrain.kernels.step import (
     ALT_WIDTH,
     ARRAY_KIND,
@@ -72,14 +74,6 @@ from constrain.kernels.step import (
     VSET_WIDTH,
 )
 
-STARTED_FIRST = 30
-"""Variables of which it is told where their values start when a grammar is compiled."""
-STARTED_AHEAD = 8
-"""Variables of which that is told before it is asked for, each time something is."""
-MEMBERS_AT_ONCE = 64
-"""Members of an object whose slots are stored together."""
-FIRST_MEMBERS = 24
-"""Members whose slots may be stored together with the shape of their object."""
 MAX_CHOICES = 12
 """Demands on the value of one member of which it is not plain which have to be met."""
 
@@ -128,12 +122,13 @@ class Shapes:
         self.outcome = self._outcomes.number
         self.scanners = Scanners(store, self.outcome)
         self.vsets: list[tuple[Variable, ...]] = []
-        self._vset_numbers: dict[tuple[Variable, ...], int] = {}
+        self.vset_numbers: dict[tuple[Variable, ...], int] = {}
         self.sets: list[tuple[Shape, tuple[int, ...]]] = []  # number -> shape and its live branches
         self._set_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._shortest_names: dict[tuple[int, frozenset[int]], bytes | None] = {}
         self._short_names: dict[tuple[int, frozenset[int], bytes], tuple[list[bytes], Iterator[bytes]]] = {}
         self.tracks = False  # whether an array was met whose items must differ and have to be remembered
+        self.only_texts_differ = True  # whether the items of all those arrays are texts, of which any may come
         self.repeats = False  # whether an array was met of which two items must be equal
         self.demands_several = forms.demands_several_that_differ()
         self._narrowed: dict[tuple[int, frozenset[tuple[int, int]]], int] = {}  # slots with some ways left out
@@ -144,22 +139,22 @@ class Shapes:
         self._rows: list[tuple[Shape, int]] = []  # number of an ALT record -> shape and branch
         # set, number of variable set, and the ways to go on: (position in the set, branch)
         self.slots: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
-        self._plain_slots: dict[tuple[int, int], int] = {}  # with one way: (set, set of variables) -> slot
+        self.plain_slots: dict[tuple[int, int], int] = {}  # with one way: (set, set of variables) -> slot
         # by slot: the ways that stand for themselves; and those of a branch that one value can go together
         self._joint: dict[int, tuple[list[tuple[int, int]], list[_Joint]]] = {}
         self._origins: list[ObjectBranch] = []  # kept, as they are told apart by their addresses
         self._live: dict[tuple[int, tuple[Clause, ...], int | None, int, int], bool] = {}
         self._passed: dict[tuple[int, int], ObjectBranch | None] = {}  # by address of the branch, and new cursor
         self._started: set[int] = set()  # sets of variables of which it is known where their values start
-        self._blocks: set[tuple[int, int]] = set()  # blocks of members of sets that were looked at
-        self._plain_starts = PlainStarts(self, store, forms)
+        self.ahead = Ahead(self, store)
+        self.plain_starts = PlainStarts(self, store, forms)
         root_shape = Shape(ROOT_KIND)
         self._add_set(root_shape, ())  # number 0 is "none"
         root = self._add_set(root_shape, (0,))
         assert root == 1
         self._add_slot(0, self.vset((forms.root,)), ())
         self.root_slot = self._add_slot(root, self.vset((forms.root,)), ((0, 0),))
-        self._plain_starts.add_anything()
+        self.plain_starts.add_anything()
 
     def note_added_documents(self) -> None:
         """Take notice of documents that were added to the normal form."""
@@ -173,9 +168,9 @@ class Shapes:
 
     def vset(self, variables: tuple[Variable, ...]) -> int:
         """The number of a set of variables that a value is read for."""
-        found = self._vset_numbers.get(variables)
+        found = self.vset_numbers.get(variables)
         if found is None:
-            found = self._vset_numbers[variables] = len(self.vsets)
+            found = self.vset_numbers[variables] = len(self.vsets)
             self.vsets.append(variables)
             self._store.append_blank(m.VSET, VSET_WIDTH, -1)
         return found
@@ -301,9 +296,9 @@ class Shapes:
         shape, live = self.sets[number]
         if len(live) == 1 and shape.order is None:
             (index,) = live
-            part = self._only_part(shape, shape.branches[index], which)
+            part = self.only_part(shape, shape.branches[index], which)
             if part is not None:
-                return self._plain_slot(number, index, part)
+                return self.plain_slot(number, index, part)
         if shape.undecided is not None:
             return self._undecided_slot(number, which)
         asked: dict[Variable, int] = {}
@@ -338,136 +333,6 @@ class Shapes:
             self._joint[slot] = alone, joint
         return slot
 
-    def supply_ahead(self, number: int, which: int, slot: int) -> None:
-        """Store what will soon be asked for, now that a slot is: those of members beside it, and what its value holds.
-
-        While a mask is made, the first piece that Python makes takes longer than several more. What is not plain may
-        take long, though, and is left for when it is reached.
-        """
-        _, outermost = self._start_of_containers(0)
-        if number == outermost:  # the first mask looks into an array, and nothing may hold that up
-            return
-        started: list[int] = []  # sets of variables
-        self._supply_members(number, which, started, STARTED_AHEAD)
-        self._supply_within(self.slots[slot][1], started, STARTED_AHEAD)
-
-    def supply_first(self) -> None:
-        """Store what the first tokens will ask for: the slots of the members of the outermost object, and so on."""
-        vset = self.slots[self.root_slot][1]
-        try:
-            self.supply_starts(vset)
-        except ResourceLimitError:  # to be said where it is reached
-            return
-        self._supply_within(vset, [], STARTED_FIRST)
-
-    def _supply_within(self, vset: int, started: list[int], most: int) -> None:
-        """Store the slots of what the containers that are read for these variables hold, as far as it is soon told."""
-        of_object, of_array = self._start_of_containers(vset)
-        at = 0
-        while True:
-            if of_array > 0:
-                self._supply_items(of_array, started, most)
-            if of_object > 0:
-                self._supply_members(of_object, 1, started, most)
-            if at == len(started) or len(started) >= most:
-                return
-            of_object, of_array = self._start_of_containers(started[at])
-            at += 1
-
-    def _start_of_containers(self, vset: int) -> tuple[int, int]:
-        starts = self._store.tables[m.VSET]
-        return int(starts[VSET_WIDTH * vset + V_OBJECT]), int(starts[VSET_WIDTH * vset + V_ARRAY])
-
-    def _supply_members(self, number: int, which: int, started: list[int], most: int) -> None:
-        """Store the slots of the members beside one, of those that are soon told, where a live branch is alone."""
-        shape, live = self.sets[number]
-        if shape.kind != OBJECT_KIND or len(live) != 1 or shape.order is not None or shape.undecided is not None:
-            return
-        block = 0 if which & FREE_BIT else (which - 1) // MEMBERS_AT_ONCE
-        if (number, block) in self._blocks:
-            return
-        (index,) = live
-        branch = shape.branches[index]
-        if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
-            return
-        is_told = partial(self._is_soon_told, started, most)
-        self._supply_slots(number, index, branch, block * MEMBERS_AT_ONCE, MEMBERS_AT_ONCE, is_told)
-        if len(started) < most:
-            self._blocks.add((number, block))
-
-    def _supply_items(self, number: int, started: list[int], most: int) -> None:
-        """Store the slot of the items of an array, if it is soon told."""
-        shape, live = self.sets[number]
-        if shape.kind != ARRAY_KIND or shape.prefix or len(live) != 1:
-            return
-        (index,) = live
-        branch = shape.branches[index]
-        assert isinstance(branch, ArrayBranch)
-        part = self._only_part(shape, branch, 0)
-        if part is not None and branch.longest and self._is_soon_told(started, most, part):
-            self._store.memo(packed_key(M_SLOT, number, 0), self._plain_slot(number, index, part))
-
-    def _is_soon_told(self, started: list[int], most: int, part: Variable) -> bool:
-        """Whether it is known where values of a variable start; that of a light one is found out, if few were yet."""
-        if self.is_at_hand(part):
-            return True
-        if len(started) >= most or not self._plain_starts.is_light(part):
-            return False
-        vset = self.vset((part,))
-        try:
-            self.supply_starts(vset)
-        except ResourceLimitError:  # to be said where it is reached
-            return False
-        started.append(vset)
-        return True
-
-    def supply_first_slots(self, number: int) -> None:
-        """Store the slots of the first members of a new set of one branch that take no time to be told."""
-        shape, _ = self.sets[number]
-        (branch,) = shape.branches
-        assert isinstance(branch, ObjectBranch)
-        known, is_text = self._vset_numbers, self._plain_starts.is_text
-        self._supply_slots(number, 0, branch, 0, FIRST_MEMBERS, lambda part: (part,) in known or is_text(part))
-
-    def _supply_slots(
-        self, number: int, index: int, branch: ObjectBranch, first: int, count: int, is_told: Callable[[Variable], bool]
-    ) -> None:
-        values = branch.values
-        if len(values) > count:
-            values = values[first : first + count]
-        told = [part if part is not None and is_told(part) else None for part in values]
-        known, slots, ways = self._plain_slots, self.slots, ((0, index),)
-        found: list[int] = []
-        added: list[int] = []
-        for part in told:
-            if part is None:
-                found.append(0)
-                continue
-            key = number, self._vset_numbers[part,]
-            slot = known.get(key)
-            if slot is None:
-                slot = known[key] = len(slots)
-                slots.append((*key, ways))
-                added += (*key, number)
-            found.append(slot)
-        if added:
-            self._store.append(m.SLOT, added)
-        if any(found):
-            self._store.memos(M_SLOT, number, first + 1, found)
-
-    def is_at_hand(self, part: Variable) -> bool:
-        """Whether it is known, or soon will be, where values of a variable start; it is stored in the latter case."""
-        if (part,) not in self._vset_numbers:
-            if not self._plain_starts.is_simple(part):
-                return False
-            self.supply_starts(self.vset((part,)))
-        return True
-
-    def supply_only_slot(self, number: int, which: int, part: Variable) -> None:
-        """Store the slot of a member or item of a set of one branch, which asks this of the value, if it is at hand."""
-        if self.is_at_hand(part):
-            self._store.memo(packed_key(M_SLOT, number, which), self._plain_slot(number, 0, part))
-
     def supply_starts(self, vset: int) -> None:
         """Store where values of all types start. A mask before a value asks for every one of them."""
         if vset not in self._started:
@@ -479,7 +344,7 @@ class Shapes:
                 raise
             self._store.write(m.VSET, VSET_WIDTH * vset, starts)
 
-    def _only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
+    def only_part(self, shape: Shape, branch: ObjectBranch | ArrayBranch, which: int) -> Variable | None:
         """What the value of a member or item must be, where it changes nothing; None elsewhere."""
         if isinstance(branch, ObjectBranch):
             if branch.clauses or branch.seen is not None or shape.undecided is not None:
@@ -490,12 +355,12 @@ class Shapes:
         prefix = branch.alternative.prefix
         return prefix[which] if which < len(prefix) else branch.alternative.items
 
-    def _plain_slot(self, number: int, index: int, part: Variable) -> int:
+    def plain_slot(self, number: int, index: int, part: Variable) -> int:
         """The slot of a set whose only branch asks this of a value and goes on as it is."""
         vset = self.vset((part,))
-        slot = self._plain_slots.get((number, vset))
+        slot = self.plain_slots.get((number, vset))
         if slot is None:
-            slot = self._plain_slots[number, vset] = len(self.slots)
+            slot = self.plain_slots[number, vset] = len(self.slots)
             self._store.append(m.SLOT, (number, vset, number))
             self.slots.append((number, vset, ((0, index),)))
         return slot
@@ -745,11 +610,23 @@ class Shapes:
         branch = replace(origin, clauses=clauses, seen=seen, count=count, cursor=cursor, origin=origin)
         if shape.order is not None:
             return shape.number(key, self._offered(shape, shape.order, branch))
-        spoken_of = _names_of(clauses)
+        plan = self._plain_plan(shape, branch, allowed, clauses) if seen is None else None
+        spoken_of: dict[str, list[Clause]] = {}
+        for clause in clauses:
+            for name in _names_of((clause,)):
+                spoken_of.setdefault(name, []).append(clause)
         for i, name in enumerate(shape.names):
             if not allowed >> i & 1 or (seen is None and name not in spoken_of):
                 continue
-            if (seen or 0) >> i & 1 or not self._member_ways(shape, branch, i + 1, first=True):
+            if (seen or 0) >> i & 1:
+                allowed ^= 1 << i
+                continue
+            may_come = None
+            if seen is None:
+                may_come = self._plainly_may_come(shape, branch, i, plan, spoken_of[name])
+            if may_come is None:
+                may_come = bool(self._member_ways(shape, branch, i + 1, first=True))
+            if not may_come:
                 allowed ^= 1 << i
         if seen is not None:
             free = {}
@@ -757,7 +634,35 @@ class Shapes:
                 which = FREE_BIT | self.class_outcome(members)
                 if self._member_ways(shape, branch, which, first=True):
                     free[members] = part
-        return shape.number(key, replace(branch, allowed=allowed, free=free))
+        branch.allowed, branch.free = allowed, free  # nobody else has it yet
+        return shape.number(key, branch)
+
+    def _plainly_may_come(
+        self, shape: Shape, branch: ObjectBranch, index: int, plan: dict[str, Variable] | None, spoken_of: list[Clause]
+    ) -> bool | None:
+        """Whether a declared member may come next, where members are neither counted nor in order.
+
+        `plan` is one for all that the branch demands, if one is at hand; `spoken_of` are the clauses that speak of the
+        member. None where it is not plain that all that its value does not have to serve can be met without it.
+        """
+        part, name = branch.values[index], shape.names[index]
+        assert part is not None
+        forced = None if plan is None else served_beside(plan, spoken_of, name)
+        if forced is None:
+            found = with_member(branch.clauses, name)
+            if found is None or self._plain_plan(shape, branch, branch.allowed, found[1]) is None:
+                return None
+            forced, _ = found
+        return self.inhabitation.inhabited(part.union(*forced))
+
+    def _plain_plan(
+        self, shape: Shape, branch: ObjectBranch, to_come: int, clauses: Iterable[Clause]
+    ) -> dict[str, Variable] | None:
+        def value_of(name: str) -> Variable | None:
+            i = shape.names.index(name)
+            return branch.values[i] if to_come >> i & 1 else None
+
+        return plain_plan(clauses, value_of, self.inhabitation.inhabited)
 
     def _is_live(
         self,
@@ -789,8 +694,10 @@ class Shapes:
         count: int,
         cursor: int,
     ) -> bool:
-        if seen is None and all(any(isinstance(o, Lacks) for o in clause) for clause in clauses):
-            return True
+        if seen is None:
+            to_come = origin.allowed if shape.order is None else origin.allowed & ~shape.order.before[cursor]
+            if self._plain_plan(shape, origin, to_come, clauses) is not None:
+                return True
         branch = replace(origin, seen=seen, count=count, cursor=cursor, origin=origin)
         room = self._room(shape, branch, lambda part: 0 if self.inhabitation.inhabited(part) else _INFINITE)
         return cheapest(room, clauses, any_plan=True) < _INFINITE
@@ -930,7 +837,7 @@ class Shapes:
     def starts(self, vset: int) -> Starts:
         """Where values of all types start for a set of variables; 0 for those that none of them admits."""
         variables = self.vsets[vset]
-        found = self._plain_starts.of(vset, variables[0]) if len(variables) == 1 and vset not in self._told else None
+        found = self.plain_starts.of(vset, variables[0]) if len(variables) == 1 and vset not in self._told else None
         if found is None:
             of_object, of_array, text, atom = map(self.start, (vset,) * VSET_WIDTH, range(VSET_WIDTH))
             found = of_object, of_array, text, atom
@@ -1101,8 +1008,7 @@ class Shapes:
                 value = members.free_value(a, c.members)
                 if value is not None and inhabited(value):
                     free[c.members] = value
-            values = [self._forms.member(a, name) for name in names]
-            values = [None if part is None or not inhabited(part) else part for part in values]
+            values = [None if part is None or not inhabited(part) else part for part in self._forms.members(a, names)]
             allowed = sum(1 << i for i, part in enumerate(values) if part is not None)
             needed = set(a.required)
             required = sum(1 << i for i, name in enumerate(names) if name in needed)
@@ -1187,6 +1093,7 @@ class Shapes:
                 continue
             if tracked:
                 self.tracks = True
+                self.only_texts_differ = self.only_texts_differ and has_any_texts(self._forms, a)
                 self._store.array[m.LAYERED] = 1
             self.repeats = self.repeats or a.repeated
             if a.repeated and not goes_on(a, self.inhabitation.inhabited):

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.branches import ArrayBranch, ObjectBranch, Shape
+from constrain.engine.crossing import crossing_of
 from constrain.engine.distance import Measure, distance, next_name_bytes
 from constrain.engine.json_trail import (
     ATOM,
@@ -54,12 +55,12 @@ from constrain.kernels.settle import settle_atom
 
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton
-    from constrain.engine.terminals import Terminals
 
 _REFUSED = -3
 _SPACES = frozenset(b" \t\r\n")
 _ENDS_ATOM = frozenset(b",]} \t\r\n")
 _FIRST_BYTES = {"string": b'"', "number": b"-0123456789", "constant": b"tfnTFN", "array": b"[", "object": b"{"}
+_OUTSIDE_STRINGS = frozenset(b' \t\r\n"[]{},:+-.0123456789eEtrufalsnTFNo')  # of values, however they are spelled
 _IN_STRING = (s.STRING, s.KEY, s.LITERAL)
 _20 = (1 << 20) - 1
 _30 = (1 << 30) - 1
@@ -685,11 +686,18 @@ class Uniqueness:
         twin, trail = self.state(position)
         row = np.zeros(self._a.terminals.words, dtype=np.int32)
         self._call(copy_row, twin, row)
-        _, mode, _, _, _ = self._record(twin)
+        _, mode, _, x, _ = self._record(twin)
         in_string = mode in _IN_STRING
         crossing = self._crossing
+        only_texts = self._shapes.only_texts_differ and not self._shapes.repeats
         if trail is None:
-            self._try(position, row, crossing.opening[in_string])
+            self._try(position, row, (crossing.opening_texts if only_texts else crossing.opening)[in_string])
+            return row
+        if only_texts and not x and len(trail.levels) == 1 and mode in (s.STRING, s.VALUE, s.ARRAY_FIRST, s.AFTER):
+            self._try(position, row, crossing.opening_texts[in_string])
+            self._try(position, row, crossing.further_texts[in_string])
+            for way in self._ways_to_repeat(trail):
+                self._end_text(position, way, row)
             return row
         lists = crossing.commas if self._runs_out(twin, trail) else crossing.further
         self._try(position, row, lists[in_string])
@@ -703,6 +711,34 @@ class Uniqueness:
         tokens = self._crossing.candidates(among, among if self._shapes.repeats else row)
         for token in tokens:
             self._crossing.mark(row, token, self.accept_bytes(position, self._crossing.text(token)) >= 0)
+
+    def _ways_to_repeat(self, trail: Trail) -> Iterable[bytes]:
+        """How tokens begin that end the current item as an earlier one, up to its quote, where items are texts.
+
+        A text can go on in endlessly many ways before its quote, so that no other byte of it is ever refused.
+        """
+        scalar, (candidates, *_) = trail.scalar, trail.open
+        for value in candidates or ():
+            kind, content = self.values.parts[value]
+            if kind == "string":
+                assert isinstance(content, bytes)
+                assert scalar is not None
+                if scalar.kind == STRING:
+                    yield from self._crossing.ways_to_end(content[len(scalar.text) :])
+                else:
+                    yield from self._crossing.ways_to_write(content)
+
+    def _end_text(self, position: int, way: bytes, row: NDArray[np.int32]) -> None:
+        """Correct the tokens that begin with `way`, by which an item comes to equal an earlier one."""
+        before = self.accept_bytes(position, way[:-1])
+        if before < 0:  # as the automaton knows
+            return
+        to = self.accept_byte(before, way[-1])
+        node = self._crossing.node(way)
+        if to < 0:
+            self._crossing.clear_below(row, node)
+        elif self._call(accept_byte, self.twin(before), way[-1]) != self.twin(to):
+            self._walk_anew(to, node, row)
 
     def _is_interesting(self, state: State) -> bool:
         """Whether a byte may be refused here, other than by the automaton, before another item begins."""
@@ -736,15 +772,18 @@ class Uniqueness:
     def _walk(self, position: int, node: int, row: NDArray[np.int32]) -> None:
         """Correct the tokens below a node of the trie on the way of values that matter."""
         crossing = self._crossing
-        wanted = self._next_bytes(self.state(position))
+        state = self.state(position)
+        wanted, twin, repeats = self._next_bytes(state), state[0], self._shapes.repeats
         i, stop = node + 1, crossing.end[node]
         while i < stop:
             byte = crossing.byte[i]
-            if (wanted is None or byte in wanted) and (self._shapes.repeats or crossing.any_below(row, i)):
-                to = self.accept_byte(position, byte)
+            if (wanted is None or byte in wanted) and (repeats or crossing.any_below(row, i)):
+                known = self._call(accept_byte, twin, byte)
+                to = self.accept_byte(position, byte) if known >= 0 or repeats else known
                 if to < 0:
-                    crossing.clear_below(row, i)
-                elif self._call(accept_byte, self.twin(position), byte) != self.twin(to):
+                    if known >= 0 or repeats:  # else no token below is marked
+                        crossing.clear_below(row, i)
+                elif known != self.twin(to):
                     # The alternatives are others than the automaton knows, so what follows is another mask.
                     self._walk_anew(to, i, row)
                 elif self._is_interesting(self.state(to)):
@@ -767,8 +806,11 @@ class Uniqueness:
                     self._walk_anew(to, i, row)
             i = crossing.end[i]
 
-    def _next_bytes(self, state: State) -> set[int] | None:
-        """The bytes after which the current item may still become a value that matters; None for any."""
+    def _next_bytes(self, state: State) -> Collection[int] | None:
+        """The bytes after which the current item may still become a value that matters; None for any.
+
+        There may be others, which nothing begins with here.
+        """
         twin, trail = state
         assert trail is not None
         _, mode, _, x, _ = self._record(twin)
@@ -776,7 +818,9 @@ class Uniqueness:
         if mode == s.VALUE and scalar is not None and scalar.kind == AWAITED and len(trail.levels) == 1:
             kinds = {self.values.parts[value][0] for value in trail.open[0] or ()}
             return None if self._shapes.repeats else {*_SPACES, *b"".join(_FIRST_BYTES[kind] for kind in kinds)}
-        if mode not in _IN_STRING or x or scalar is None:
+        if mode not in _IN_STRING:
+            return _OUTSIDE_STRINGS
+        if x or scalar is None:
             return None
         out = {0x22, 0x5C}
         for k, candidates in enumerate(trail.open):
@@ -929,104 +973,3 @@ def _phase(text: bytes) -> tuple[bool, ...]:
     """What of a number's text has been read, as far as it bears on the value of what follows."""
     lower = text.lower()
     return b"." in lower, b"e" in lower, lower.startswith(b"-"), text[-1:].isdigit()
-
-
-class _Crossing:
-    """The vocabulary's trie in Python, and the tokens that get to another item."""
-
-    def __init__(self, fixed: dict[int, Any], words: int) -> None:
-        nodes = fixed[m.T_NODE].reshape(-1, m.NODE_WIDTH)
-        self.byte = memoryview(nodes[:, 0] & 0xFF)
-        self.end = memoryview(nodes[:, 1].copy())
-        self._first = memoryview(nodes[:, 2].copy())
-        self._ids = fixed[m.T_TID]
-        self._tokens = memoryview(self._ids)
-        self._offsets = memoryview(fixed[m.TOKEN_OFF])
-        self._data = fixed[m.TOKEN_BYTES].tobytes()
-        self._words = words
-        offsets = fixed[m.TOKEN_OFF]
-
-        def with_byte(byte: int) -> list[int]:
-            places = np.flatnonzero(fixed[m.TOKEN_BYTES] == byte)
-            return np.unique(np.searchsorted(offsets, places, side="right") - 1).tolist()  # type: ignore[no-any-return]
-
-        comma, bracket = with_byte(0x2C), with_byte(0x5B)
-        self.commas = (self._as_row(comma), self._as_row(t for t in comma if _follows(self.text(t), b",", quoted=True)))
-        self.further = tuple(
-            self._as_row(t for t in comma if _follows(self.text(t), b",", quoted=quoted, more=True))
-            for quoted in (False, True)
-        )
-        self.opening = tuple(
-            self._as_row(t for t in bracket if _follows(self.text(t), b"[", quoted=quoted, more=True))
-            for quoted in (False, True)
-        )
-
-    def text(self, token: int) -> bytes:
-        """The bytes of a token."""
-        return self._data[self._offsets[token] : self._offsets[token + 1]]
-
-    def _as_row(self, tokens: Iterable[int]) -> NDArray[np.int32]:
-        bits = np.zeros(32 * self._words, dtype=bool)
-        for t in tokens:
-            bits[t] = True
-        return np.packbits(bits, bitorder="little").view(np.int32)
-
-    def candidates(self, row: NDArray[np.int32], among: NDArray[np.int32]) -> list[int]:
-        """The tokens marked in both rows."""
-        both = row & among
-        out: list[int] = []
-        for word in np.flatnonzero(both).tolist():
-            bits = int(both[word]) & 0xFFFFFFFF
-            while bits:
-                low = bits & -bits
-                out.append(32 * word + low.bit_length() - 1)
-                bits ^= low
-        return out
-
-    def mark(self, row: NDArray[np.int32], token: int, allowed: bool) -> None:
-        """Mark a token, or unmark it."""
-        bits = int(row[token >> 5]) & 0xFFFFFFFF
-        bits = bits | 1 << (token & 31) if allowed else bits & ~(1 << (token & 31))
-        row[token >> 5] = bits - (1 << 32) if bits >> 31 else bits
-
-    def at(self, node: int) -> list[int]:
-        """The tokens at a node."""
-        return self._ids[self._first[node] : self._first[node + 1]].tolist()  # type: ignore[no-any-return]
-
-    def below(self, row: NDArray[np.int32], node: int) -> list[int]:
-        """The marked tokens at and below a node."""
-        ids = self._ids[self._first[node] : self._first[self.end[node]]]
-        return ids[(row[ids >> 5] >> (ids & 31)) & 1 != 0].tolist()  # type: ignore[no-any-return]
-
-    def any_below(self, row: NDArray[np.int32], node: int) -> bool:
-        """Whether a token at or below a node is marked."""
-        first, stop = self._first[node], self._first[self.end[node]]
-        if stop - first > 64:
-            return True
-        words = memoryview(row.data)
-        return any(words[t >> 5] >> (t & 31) & 1 for t in self._tokens[first:stop])
-
-    def clear_below(self, row: NDArray[np.int32], node: int) -> None:
-        """Unmark the tokens at and below a node."""
-        for token in self.below(row, node):
-            self.mark(row, token, False)
-
-
-_known: weakref.WeakKeyDictionary[Terminals, _Crossing] = weakref.WeakKeyDictionary()
-
-
-def crossing_of(terminals: Terminals) -> _Crossing:
-    """The trie of a vocabulary in Python, made at first use."""
-    found = _known.get(terminals)
-    if found is None:
-        found = _known[terminals] = _Crossing(terminals.fixed, terminals.words)
-    return found
-
-
-def _follows(text: bytes, mark: bytes, *, quoted: bool, more: bool = False) -> bool:
-    """Whether a token has the mark, after a quote where `quoted`, and with `more` goes on after it."""
-    at = text.find(b'"') + 1 if quoted else 0
-    if quoted and at == 0:
-        return False
-    found = text.find(mark, at)
-    return found >= 0 and (not more or bool(text[found + 1 :].strip(b" \t\r\n")))

@@ -1,4 +1,4 @@
-"""Compile the kernels ahead of time, with a message where someone is watching."""
+"""Make ahead of time what is made once in a process, with a message where someone is watching."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import numpy as np
 
 
 def warm_up(*, quiet: bool = False) -> float:
-    """Compile all kernels, or load them from numba's cache; returns the seconds it took.
+    """Compile all kernels, or load them from numba's cache, and make what many grammars share; returns the seconds it
+    took.
 
     The first time on a machine takes a while, which is announced on standard error when that is a terminal.
     """
     from constrain.engine.batch import accept_tokens, fill_next_token_bitmasks
     from constrain.engine.bitmask import apply_token_bitmask
+    from constrain.engine.class_loops import class_members
     from constrain.engine.grammar import json_schema
     from constrain.engine.usual_atoms import prepare
+    from constrain.grammars.formats import KNOWN_FORMATS, split_format
     from constrain.kernels.ahead import compile_ahead
     from constrain.kernels.apply import any_allowed
     from constrain.vocabulary import Vocabulary
@@ -45,4 +48,8 @@ def warm_up(*, quiet: bool = False) -> float:
     any_allowed(bitmask, vocabulary.size, found)
     compile_ahead()
     prepare()
+    for name in KNOWN_FORMATS:  # milliseconds each, which would fall on the first token that gets to one
+        if not name.startswith("idn"):  # which take longer, and are rare
+            split_format(name)
+    class_members()
     return time.perf_counter() - begun

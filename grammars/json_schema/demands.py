@@ -94,6 +94,92 @@ def never_with(clauses: tuple[Clause, ...], names: Collection[str]) -> tuple[Cla
     return tuple(out)
 
 
+def with_member(clauses: tuple[Clause, ...], name: str) -> tuple[list[Variable], list[Clause]] | None:
+    """What the value of a member of this declared name has to serve if it comes, as nothing else can, and what is left
+    of the other clauses if it serves none of them; of those none where in each some other member may be lacking.
+
+    None where it cannot come, or has to serve one of several demands.
+    """
+    forced: list[Variable] = []
+    is_more = False
+    for clause in clauses:
+        values: list[Variable] = []
+        others = False
+        for o in clause:
+            if isinstance(o, FreeSome) or o.name != name:
+                others = True
+                if isinstance(o, Lacks):
+                    break
+            elif isinstance(o, Has):
+                values.append(o.value)
+        else:
+            if others:
+                is_more = True
+            elif len(values) == 1:
+                forced += values
+            else:
+                return None
+    if not is_more:
+        return forced, []
+    rest = (_without_name(clause, name) if name in _names_of(clause) else clause for clause in clauses)
+    return forced, [clause for clause in rest if clause]
+
+
+def plain_plan(
+    clauses: Iterable[Clause],
+    value_of: Callable[[str], Variable | None],
+    inhabited: Callable[[Variable], bool],
+) -> dict[str, Variable] | None:
+    """The first plan at hand that meets all clauses, where members are not counted: what comes, and what it serves.
+
+    In it no member comes but for each clause that names none that may be lacking the first one that has a value. None
+    says nothing: there may be others.
+    """
+    present: dict[str, Variable] = {}
+    for clause in clauses:
+        if any(isinstance(o, Lacks) for o in clause):
+            continue
+        for o in clause:
+            if isinstance(o, Has) and o.name not in present:
+                part = value_of(o.name)
+                if part is not None and inhabited(part | o.value):
+                    present[o.name] = o.value
+                    break
+        else:
+            return None
+    return present if not present or all(_is_met_by(present, clause) for clause in clauses) else None
+
+
+def _is_met_by(present: dict[str, Variable], clause: Clause) -> bool:
+    for o in clause:
+        if isinstance(o, Lacks):
+            if o.name not in present:
+                return True
+        elif isinstance(o, Has) and present.get(o.name) == o.value:
+            return True
+    return False
+
+
+def served_beside(plan: dict[str, Variable], spoken_of: Iterable[Clause], name: str) -> list[Variable] | None:
+    """What the value of a member has to serve if it comes beside a plan for all clauses, of which these speak of it.
+
+    None where one of them is then not met by the plan, and has not just one demand for the value.
+    """
+    if name in plan:
+        return None
+    forced: list[Variable] = []
+    for clause in spoken_of:
+        left = _without_name(clause, name)
+        if not left:
+            values = [o.value for o in clause if isinstance(o, Has)]
+            if len(values) != 1:
+                return None
+            forced += values
+        elif not _is_met_by(plan, left):
+            return None
+    return forced
+
+
 @dataclass(slots=True)
 class Room:
     """What members an object can yet have.

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.deferred import Deferred
-from constrain.grammars.json_schema.expansion import Expansion
+from constrain.grammars.json_schema.expansion import NOTHING_BESIDE, Expansion, beside_groups
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import type_of
 
@@ -49,7 +49,7 @@ class Evidence:
             return only_lists(s) and any(type_of(v) & types and not _may_have_surrogates(v) for v in s.values)
         return bool(
             types & (ir.NULL | ir.BOOLEAN)
-            or (types & ir.STRING and s.pattern is s.format is None and _is_room(s.min_length, s.max_length))
+            or (types & ir.STRING and _has_text(s))
             or (types & ir.NUMBER and _has_number(s))
             or (types & ir.ARRAY and self._has_array(s, depth))
             or (types & ir.OBJECT and self._has_object(s, depth))
@@ -106,6 +106,12 @@ def _is_room(low: int, high: int | None) -> bool:
     return high is None or low <= high
 
 
+def _has_text(s: Subschema) -> bool:
+    if s.pattern is not None or not _is_room(s.min_length, s.max_length):
+        return False
+    return s.format is None or (s.min_length == 0 and s.max_length is None)  # every format has texts
+
+
 def _has_number(s: Subschema) -> bool:
     if s.multiple_of is not None:
         return False
@@ -117,29 +123,6 @@ def _has_number(s: Subschema) -> bool:
     if low is None or high is None:
         return True
     return low + 1 < high  # there is an integer between them
-
-
-beside_groups = attrgetter(
-    *(
-        name
-        for name in Subschema.__dataclass_fields__
-        if name
-        not in (
-            "pointer",
-            "types",
-            "any_of",
-            "one_of",
-            "choice",
-            "source",
-            "integral_fraction",
-            "min_contains",
-            "written",
-            "names_at",
-        )
-    )
-)
-"""The fields of a subschema that ask something beside its groups."""
-NOTHING_BESIDE = beside_groups(Subschema(pointer=""))
 
 
 def only_lists(s: Subschema) -> bool:

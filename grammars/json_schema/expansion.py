@@ -398,11 +398,21 @@ class Expansion:
         if all(i >= 0 and self.is_plain(i) for i in variable):
             return self._plain_conjunction(variable, types)
         found: dict[Conjunction, None] = {}
+        ways = self._plain_ways(variable, types)
+        if ways is not None:
+            for way in ways:
+                found.update(dict.fromkeys(self._plain_conjunction(way | variable, types)))
+            return self._all_found(variable, found)
         for steps, result in enumerate(self._found(variable, types), 1):
             if result is not None:
                 found[result] = None
             if len(found) > MAX_ALTERNATIVES or steps > MAX_STEPS:
                 raise self._too_many(variable)
+        return self._all_found(variable, found)
+
+    def _all_found(self, variable: frozenset[int], found: dict[Conjunction, None]) -> list[Conjunction]:
+        if len(found) > MAX_ALTERNATIVES:
+            raise self._too_many(variable)
         out = list(found)
         return _without_implied(out) if 1 < len(out) <= MAX_COMPARED else out
 
@@ -445,6 +455,34 @@ class Expansion:
         if all(self._subschemas[i].values is None for i in members):
             kept = frozenset(i for i in members if self._matters(i, types))
         return [Conjunction(kept, _NOTHING, frozenset(), types)]
+
+    def _plain_ways(self, variable: frozenset[int], types: int) -> list[frozenset[int]] | None:
+        """The sets of plain subschemas of which one has to hold, where a subschema asks nothing but that by one group.
+
+        Most unions are such. For one type a search would just try their branches one after the other.
+        """
+        if len(variable) != 1 or self._marks:
+            return None
+        (index,) = variable
+        s = self._subschemas[~index if index < 0 else index]
+        if index < 0 or len(s.any_of) + len(s.one_of) != 1 or beside_groups(s) != NOTHING_BESIDE:
+            return None
+        (group,) = s.any_of or s.one_of
+        types &= self.types(index)
+        out: list[frozenset[int]] = []
+        for branch in group:
+            closed = self.closure(branch)
+            if not closed or not all(i >= 0 and self.is_plain(i) for i in closed):
+                return None
+            if self._plain_types(branch) & types:
+                if len(closed) == 1 and self._inlined(next(iter(closed)), types):
+                    return None  # it may be followed side by side with others, as one alternative
+                out.append(closed)
+        if s.one_of and s.choice is None and len(out) > 1:
+            possible = [b for b in group if self._plain_types(b) & types]
+            if len(self._told_apart(possible, types)) < len(possible):
+                return None
+        return out
 
     def _too_many(self, variable: frozenset[int]) -> ResourceLimitError:
         def applicators(i: int) -> int:
@@ -1184,6 +1222,28 @@ class Expansion:
     def _held(self, conjunction: Conjunction, index: int) -> bool:
         return self.closure(index) <= conjunction.members
 
+
+beside_groups = attrgetter(
+    *(
+        name
+        for name in Subschema.__dataclass_fields__
+        if name
+        not in (
+            "pointer",
+            "types",
+            "any_of",
+            "one_of",
+            "choice",
+            "source",
+            "integral_fraction",
+            "min_contains",
+            "written",
+            "names_at",
+        )
+    )
+)
+"""The fields of a subschema that ask something beside its groups."""
+NOTHING_BESIDE = beside_groups(Subschema(pointer=""))
 
 _BESIDE = ("pointer", "types", "values", "integral_fraction", "source", "written", "names_at")
 _asked_beside = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))

@@ -17,6 +17,7 @@ from math import inf
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.normal import ANYTHING, ArrayAlternative, Contains, NormalForm, Variable
+from constrain.grammars.json_schema.plain import admits_any_text_alone
 
 MAX_DISTINCT = 10
 """Values of a finite set of items that must differ, up to which the sets of those used are states."""
@@ -160,6 +161,14 @@ def small_domain(forms: NormalForm, array: ArrayAlternative) -> list[object] | N
 def is_tracked(forms: NormalForm, array: ArrayAlternative) -> bool:
     """Whether the items of an array must differ, or must not, and are too many to be told apart by states."""
     return array.repeated or (array.unique and small_domain(forms, array) is None)
+
+
+def has_any_texts(forms: NormalForm, array: ArrayAlternative) -> bool:
+    """Whether all that is asked of the items of an array, but that they differ, is to be texts."""
+    if array.prefix or array.contains or array.repeated or array.items is None:
+        return False
+    items = forms.single(array.items)
+    return items is not None and admits_any_text_alone(items)
 
 
 def finite_values(forms: NormalForm, variable: Variable) -> list[object] | None:

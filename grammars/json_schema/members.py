@@ -8,7 +8,7 @@ free class that remains has more names than anyone lists, and is kept only when 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
@@ -78,8 +78,7 @@ class Members:
             else:
                 names.update(dict.fromkeys(key_class.names))
         self.free: tuple[KeyClass, ...] = tuple(free)
-        writable = (n for n in names if not any("\ud800" <= c <= "\udfff" for c in n))
-        self.names: tuple[str, ...] = tuple(sorted(writable, key=lambda n: n.encode()))
+        self.names: tuple[str, ...] = _written(names)
 
     @classmethod
     def named(cls, forms: NormalForm, names: tuple[str, ...]) -> Members:
@@ -173,6 +172,14 @@ class Members:
 _ONE_CLASS = key_classes(())
 _NONE_ALWAYS: list[Component] = []  # of members that are told apart by their names alone; never changed
 _NO_NUMBERS: dict[Component, int] = {}
+
+
+def _written(names: Collection[str]) -> tuple[str, ...]:
+    """The names that UTF-8 can write, in the order of their bytes."""
+    if all(map(str.isascii, names)):
+        return tuple(sorted(names))
+    writable = (n for n in names if not any("\ud800" <= c <= "\udfff" for c in n))
+    return tuple(sorted(writable, key=lambda n: n.encode()))
 
 
 def component_language(component: Component) -> TextLanguage:

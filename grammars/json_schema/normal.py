@@ -38,8 +38,8 @@ from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
 from constrain.grammars.json_schema.dual import Atom
-from constrain.grammars.json_schema.evident import NOTHING_BESIDE, Evidence, beside_groups, only_lists
-from constrain.grammars.json_schema.expansion import Conjunction, Expansion
+from constrain.grammars.json_schema.evident import Evidence, only_lists
+from constrain.grammars.json_schema.expansion import NOTHING_BESIDE, Conjunction, Expansion, beside_groups
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.literals import has_surrogate, says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
@@ -422,6 +422,24 @@ class NormalForm:
                 found.append(rule.properties[name])
             asked += [i for i in (found or [rule.additional]) if i is not None]
         return self.variable(asked) | alternative.present.get(name, ANYTHING)
+
+    def members(self, alternative: ObjectAlternative, names: Iterable[str]) -> list[Variable | None]:
+        """What the values of members of these names must be; see `member`."""
+        rules, present = alternative.rules, alternative.present
+        if alternative.names or alternative.absent or alternative.closed or any(rule.patterns for rule in rules):
+            return [self.member(alternative, name) for name in names]
+        asked = [(rule.properties, rule.additional) for rule in rules]
+        closure = self._expansion.closure
+        out: list[Variable | None] = []
+        for name in names:
+            part = present.get(name, ANYTHING)
+            for properties, additional in asked:
+                index = properties.get(name, additional)
+                if index is not None:
+                    found = closure(index)
+                    part = part | found if part else found
+            out.append(part)
+        return out
 
     def free_member(self, alternative: ObjectAlternative, matched: frozenset[str]) -> Variable | None:
         """What the value of a member must be whose name no rule has and in which exactly these patterns are found."""

@@ -84,6 +84,11 @@ def asks_of_texts(s: Subschema) -> bool:
     return s.pattern is not None or s.format is not None or s.max_length is not None or s.min_length > 0
 
 
+def admits_any_text_alone(s: Subschema) -> bool:
+    """Whether a subschema admits all strings and nothing else."""
+    return s.types == ir.STRING and s.values is None and not asks_of_texts(s)
+
+
 def asks_of_numbers(s: Subschema) -> bool:
     """Whether a subschema says more of numbers than their types."""
     return not (s.minimum is s.maximum is s.exclusive_minimum is s.exclusive_maximum is s.multiple_of is None)

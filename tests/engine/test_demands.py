@@ -219,6 +219,24 @@ def test_names_that_are_declared_do_not_serve_a_demand_for_others() -> None:
     assert _accepted(schema, ['{"":1}', '{"a":1}', '{"":1,"a":1}']) == ['{"a":1}', '{"":1,"a":1}']
 
 
+def test_a_member_that_could_serve_all_its_demands_only_together_is_not_begun() -> None:
+    """Where there is an `a` it must be a string, and must not: so no name that begins with `a` is offered."""
+    is_text = {"type": "string"}
+    no_text = {"not": {"required": ["a"], "properties": {"a": is_text}}}
+    only_text = {"not": {"required": ["a"], "properties": {"a": {"not": is_text}}}}
+    no_text_in_b = {"not": {"required": ["b"], "properties": {"b": is_text}}}
+    schema = {
+        "type": "object",
+        "properties": {"a": {}, "b": {}},
+        "additionalProperties": False,
+        "allOf": [no_text, only_text, no_text_in_b],
+    }
+    matcher = compiled(schema).matcher()
+    assert matcher.accept_bytes(b'{"')
+    assert not matcher.accept_bytes(b"a")
+    assert _accepted(schema, ["{}", '{"b":1}', '{"a":1}', '{"b":"x"}']) == ["{}", '{"b":1}']
+
+
 def test_disjunctions_of_patterns() -> None:
     """Three groups of three: not one alternative for each choice, and the same texts."""
     groups = [["^a", "^b", "^[xy]"], ["1", "2", "3$"], ["a.*9", "b", "^(?:x.){2}"]]

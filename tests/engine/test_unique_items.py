@@ -26,6 +26,8 @@ TOKENS = [bytes((b,)) for b in range(256)] + [
     b"1.0,", b"e0", b"true}", b"alse", b"null,", b", ", b", 1", b'"b":', b'{"', b'":', b"{}", b"{},{}", b"{},", b'a"',
     b'b",', b"true,true", b"[true,", b"\\u0061", b"aa", b"ab", b" ", b"10", b"100", b"12", b"-1", b"-0", b"[[],",
     b'["a"', b'["a",', b"[0,0]", b",[]", b'{"a":[1,1]', b'{"a":[1,', b'["[1,1]"',
+    b'["a","a"]', b'"],["b","b"', b'\\u0061"', b'a\\u0062"', b'b","', b' "a",', b'",1,"a","a"', b"\\ud83d\\ude00\"",
+    b'\xf0\x9f\x98\x80"', b'\x80",',
 ]  # fmt: skip
 
 WALKED: dict[str, Any] = {
@@ -53,6 +55,18 @@ WALKED: dict[str, Any] = {
         "anyOf": [
             {"type": "array", "uniqueItems": True, "items": CLOSED},
             {"type": "array", "items": {"type": "object", "properties": {"a": BOOLEAN}, "required": ["a"]}},
+        ]
+    },
+    "texts beside others": {
+        "anyOf": [
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+            {"type": "array", "items": {"type": ["string", "integer", "array"], "maxLength": 2}, "maxItems": 3},
+        ]
+    },
+    "texts in texts": {
+        "anyOf": [
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "maxItems": 3},
+            {"items": {"anyOf": [{"type": "array", "items": {"type": "string"}, "uniqueItems": True}, {"enum": [1]}]}},
         ]
     },
     "the last place": {
@@ -291,6 +305,23 @@ def test_verdicts_are_those_of_validators(
         verdicts = {bool(judge(array)) for judge in judges}
         if len(verdicts) == 1:
             assert engine_agrees(grammar, engine, array, verdicts.pop()), (schema, array)
+
+
+def test_texts_are_refused_in_every_spelling_by_tokens_of_every_length() -> None:
+    """The mask within an array of texts, and the one where the array goes on as another without them."""
+    texts = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    for schema in ({"anyOf": [texts, {"type": "array", "items": {"type": "boolean"}}]}, WALKED["texts beside others"]):
+        compiled = constrain.json_schema(schema).compile(small_vocabulary())
+        for begun in (
+            b'["a","', b'["ab",', b'["ab","a', b'["ab","\\u0061', b'["a\\n","a', b'["\xf0\x9f\x98\x80","',
+            b'["\xf0\x9f\x98\x80","\xf0\x9f\x98', b'["a","b"', b'["a","b",', b'["","', b'["", ', b'["a","\\',
+        ):  # fmt: skip
+            matcher = compiled.matcher()
+            if not matcher.accept_bytes(begun):
+                continue
+            mask = mask_of(matcher)
+            for token in range(len(TOKENS)):
+                assert matcher.fork().accept_token(token) == mask[token], (schema, begun, TOKENS[token])
 
 
 def test_positions_survive_rollback_fork_and_a_cleared_cache() -> None:
