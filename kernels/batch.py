@@ -21,7 +21,7 @@ TRACKED = 1 << 40
 
 @njit
 def copy_rows(addresses: Any, positions: Any, indices: Any, out: Any, start: int, stop: int, codes: Any) -> None:
-    """Write the masks of sequences `start` .. `stop` - 1 into their rows of `out` (int32, rows x words).
+    """Write the masks of sequences `start` .. `stop` - 1 into their rows of `out` (int32, rows x words, in rows).
 
     `addresses`, `positions` and `indices` (rows of `out`) are int64; `codes` (int8) gets OK, or MISS for a mask that
     has to be computed. Words beyond the vocabulary are cleared. Nothing but `out` and `codes` is written, so that
@@ -35,7 +35,7 @@ def copy_rows(addresses: Any, positions: Any, indices: Any, out: Any, start: int
         C = context(addresses[i])
         row = view(C, POS)[position * POS_WIDTH + P_ROW]
         if row != NO_MASK:
-            copy_mask(C, row, out[indices[i]])
+            copy_mask(C, row, out.ctypes.data + indices[i] * out.strides[0], out.shape[1])
             codes[i] = OK
 
 

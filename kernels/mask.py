@@ -590,12 +590,12 @@ def row_of(C: Any, position: int) -> int:
 
 @njit
 def copy_row(address: int, position: int, out: Any) -> int:
-    """Write the mask of a position into `out` (int32; extra words are cleared); OK, MISS or FULL."""
+    """Write the mask of a position into `out` (int32, contiguous; extra words are cleared); OK, MISS or FULL."""
     C = context(address)
     row = row_of(C, position)
     if is_code(row):
         return row
-    copy_mask(C, row, out)
+    copy_mask(C, row, out.ctypes.data, out.size)
     return OK
 
 

@@ -35,7 +35,7 @@ def _pointer(scalar: Any) -> Any:
 
 
 context = _pointer(types.int64)
-_pointer_i32 = _pointer(types.int32)
+pointer32 = _pointer(types.int32)
 _pointer_u8 = _pointer(types.uint8)
 
 
@@ -100,7 +100,7 @@ if config.BOUNDSCHECK:
     @njit
     def view32(C: Any, table: int) -> Any:
         """An int32 table."""
-        return numba.carray(_pointer_i32(C[table]), (C[LENGTHS + table],))
+        return numba.carray(pointer32(C[table]), (C[LENGTHS + table],))
 
     @njit
     def view8(C: Any, table: int) -> Any:
@@ -117,7 +117,7 @@ else:
     @njit
     def view32(C: Any, table: int) -> Any:
         """An int32 table."""
-        return _pointer_i32(C[table])
+        return pointer32(C[table])
 
     @njit
     def view8(C: Any, table: int) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from .jit import njit
-from .memory import CLEAR_ROW, FULL_TABLE, LENGTHS, N_PACKS, PACKS, ROW_WORDS, ROWS, context, view32
+from .memory import CLEAR_ROW, FULL_TABLE, LENGTHS, N_PACKS, PACKS, ROW_WORDS, ROWS, context, pointer32, view32
 
 PACKED = -16
 _LONG, _SHORT = 512, 32
@@ -104,9 +104,9 @@ def begin_row(C: Any, row: int) -> None:
 
 
 @njit
-def copy_mask(C: Any, number: int, out: Any) -> None:
-    """Write a row or packed row into `out` (int32, one dimension), as far as it goes; further words are cleared."""
-    words, size = C[ROW_WORDS], out.size
+def copy_mask(C: Any, number: int, address: int, size: int) -> None:
+    """Write a row or packed row to `size` words (int32) from an address on, as far as they go; others are cleared."""
+    words, out = C[ROW_WORDS], pointer32(address)
     if number >= 0:
         rows = view32(C, ROWS)
         base = number * words

@@ -70,7 +70,7 @@ def write_row(address: int, position: int, out: Any, index: int) -> int:
         row = row_of(C, position)
         if is_code(row):
             return MISS
-    copy_mask(C, row, out[index])
+    copy_mask(C, row, out.ctypes.data + 4 * index * out.shape[1], out.shape[1])
     return OK
 
 
@@ -104,7 +104,7 @@ def fill_row(address: int, position: int, out: Any, index: int) -> int:
     row = row_of(C, position)
     if is_code(row):
         return row
-    copy_mask(C, row, out[index])
+    copy_mask(C, row, out.ctypes.data + 4 * index * out.shape[1], out.shape[1])
     return OK
 
 

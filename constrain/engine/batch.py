@@ -116,7 +116,7 @@ def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list
 
 
 def _as_numpy(bitmask: Any) -> np.ndarray[Any, np.dtype[np.int32]] | None:
-    """The memory of a bitmask as int32, or None where it is on a device."""
+    """The memory of a bitmask as int32, or None where it is on a device or not written row by row."""
     if type(bitmask) is not np.ndarray:
         if str(bitmask.dtype) not in ("torch.int32", "torch.uint32"):
             raise TypeError(f"the bitmask must be int32 or uint32, numpy or torch, not {bitmask.dtype}")
@@ -125,7 +125,7 @@ def _as_numpy(bitmask: Any) -> np.ndarray[Any, np.dtype[np.int32]] | None:
         bitmask = bitmask.numpy()
     if bitmask.dtype not in (np.int32, np.uint32):
         raise TypeError(f"the bitmask must be int32 or uint32, not {bitmask.dtype}")
-    return bitmask.view(np.int32)
+    return bitmask.view(np.int32) if bitmask.strides[1] == bitmask.itemsize else None
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def test_packed_rows_are_read_as_they_were(data: st.DataObject) -> None:
 def _compare(C: np.ndarray[Any, Any], number: int, expected: np.ndarray[Any, Any]) -> None:
     for size in (len(expected), len(expected) + 3, len(expected) - 1):
         out = np.full(size, 0x33333333, dtype=np.int32)
-        copy_mask(C, number, out)
+        copy_mask(C, number, out.ctypes.data, size)
         assert (out[: len(expected)] == expected[:size]).all()
         assert not out[len(expected) :].any()
 
