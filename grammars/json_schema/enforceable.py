@@ -2,7 +2,7 @@
 
 A schema is lowered when generation gets to its parts. Parts that could then turn out to be impossible or too large are
 possible only with some keywords. Where one of those occurs, everything from which it is reached is brought to normal
-form at once, except what bounds show to be simple (see `outlook`).
+form at once; except, where that would be much, what bounds show to be simple (see `outlook`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ from constrain.grammars.json_schema.texts import is_combined, texts_of
 MAX_VARIABLES = 5_000
 """Parts of a schema that are looked at; the rest is left until generation gets there."""
 
+FEW_VARIABLES = 16
+"""So many variables, and a third as many as there are subschemas to come by, are brought to normal form even where they
+are simple: generation is likely to get there, and then a token would wait for it."""
+MAX_LEADING = 100
+"""Unless there are more of those."""
 MAX_CHOICES = 3
 """Groups of choices on one value that cannot become too many alternatives, with as many branches as follows."""
 MAX_BRANCHES = 8
@@ -134,13 +139,16 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     count = len(document.subschemas)
     outlook = Outlook(forms, document, delicate, leading)
     forms.has_few = outlook.has_few
+    left = FEW_VARIABLES + len(leading) // 3 if len(leading) <= MAX_LEADING else 0
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     distinct = Distinct(forms)
     while todo and len(seen) <= MAX_VARIABLES:
         variable = todo.pop()
         if outlook.is_fair(variable):
-            continue
+            if left <= 0:
+                continue
+            left -= 1
         node = next(iter(variable)) if len(variable) == 1 else count
         choice = forms.choice(variable)
         try:
