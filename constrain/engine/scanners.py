@@ -715,6 +715,17 @@ def moves(language: Language, state: int) -> Moves:
     return found
 
 
+def make_ahead(language: Language, most: int) -> None:
+    """Find the moves of a language's states, of up to `most` in the order of their distance from the start."""
+    states = dict.fromkeys((DEAD, language.start))
+    todo = [language.start]
+    for state in todo:  # which grows
+        for to in moves(language, state)[0]:
+            if to not in states and len(states) <= most:
+                states[to] = None
+                todo.append(to)
+
+
 def add_names(store: Store, names: list[bytes], outcomes: list[int] | None = None) -> int:
     """Store sorted names and their outcomes (absent: 0); the number of the first. One more offset bounds the last."""
     at = store.append_bytes(m.NAME_BYTES, b"".join(names))

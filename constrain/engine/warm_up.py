@@ -7,6 +7,9 @@ import time
 
 import numpy as np
 
+_STATES = 300
+"""States of a format, the nearest ones, that are made ahead: all of most formats."""
+
 
 def warm_up(*, quiet: bool = False) -> float:
     """Compile all kernels, or load them from numba's cache, and make what many grammars share; returns the seconds it
@@ -18,8 +21,9 @@ def warm_up(*, quiet: bool = False) -> float:
     from constrain.engine.bitmask import apply_token_bitmask
     from constrain.engine.class_loops import class_members
     from constrain.engine.grammar import json_schema
+    from constrain.engine.scanners import make_ahead
     from constrain.engine.usual_atoms import prepare
-    from constrain.grammars.formats import KNOWN_FORMATS, split_format
+    from constrain.grammars.formats import KNOWN_FORMATS, OLD_HOSTNAME, split_format
     from constrain.kernels.ahead import compile_ahead
     from constrain.kernels.apply import any_allowed
     from constrain.vocabulary import Vocabulary
@@ -48,8 +52,10 @@ def warm_up(*, quiet: bool = False) -> float:
     any_allowed(bitmask, vocabulary.size, found)
     compile_ahead()
     prepare()
-    for name in KNOWN_FORMATS:  # milliseconds each, which would fall on the first token that gets to one
-        if not name.startswith("idn"):  # which take longer, and are rare
-            split_format(name)
+    for name in (*KNOWN_FORMATS, OLD_HOSTNAME):  # which would fall on the first tokens that get to one
+        if not name.startswith("idn"):  # these take longer, and are rare
+            language, _ = split_format(name) or (None, None)
+            assert language is not None
+            make_ahead(language, _STATES)
     class_members()
     return time.perf_counter() - begun
