@@ -130,7 +130,7 @@ _UNCLASSED = 1 << NO_CLASS
 _BY_TOKEN = 2  # a subtree whose tokens have to be tried one by one
 KEY_LOOP_WIDTH = 6
 # of KEY_LOOPS: the classes of the loop, those that cannot follow, the row of the loop or NO_ROW, how far this holds and
-# how far where no free name is in use, and whether then no longer token of the row can follow
+# how far where no long name is in use, and whether then no longer token of the row can follow
 _20 = (1 << 20) - 1
 _24 = (1 << 24) - 1
 _30 = (1 << 30) - 1
@@ -564,6 +564,28 @@ def special_walk(
 
 
 @njit
+def _name_length(C: Any, name: int) -> int:
+    """The bytes of an interned name."""
+    names = view(C, NAMES)
+    length = 0
+    while name != 0:
+        name = names[name] >> 8
+        length += 1
+    return length
+
+
+@njit
+def _is_longer_used(C: Any, free: int, length: int) -> bool:
+    """Whether a free name in use has more bytes than that."""
+    while free != 0:
+        pair = memo_get(C, memo_key(M_FREE, free, _32))
+        if _name_length(C, pair & _32) > length:
+            return True
+        free = pair >> 32
+    return False
+
+
+@njit
 def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
     """Mark what follows below `node` inside a key, not inside an escape; OK or MISS (some is postponed), or FULL."""
     frames = view(C, FRAMES)
@@ -586,7 +608,9 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
             if row >= 0 and view32(C, DFA)[state * 256] < 0:  # else all that is below would be put off
                 miss(C, M_ROW, state, 0)
                 return postpone(C, ENTER, node, stack, KEY, q, 0, n)
-            alone = frames[stack * FRAME_WIDTH + F_FREE] == 0
+            # Tokens longer than that are no beginning of a name in use.
+            long = _name_length(C, n & _24) + loops[record * KEY_LOOP_WIDTH + 3]
+            alone = not _is_longer_used(C, frames[stack * FRAME_WIDTH + F_FREE], long)
             reach = loops[record * KEY_LOOP_WIDTH + (4 if alone else 3)]
             if row >= 0 and reach < view(C, LOOP_SIZES)[row]:
                 if not alone or loops[record * KEY_LOOP_WIDTH + 5] == 0:
