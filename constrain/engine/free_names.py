@@ -49,6 +49,8 @@ class FreeNames:
         self._many: dict[tuple[TextLanguage, int], bool] = {}
         self._inside: dict[int, tuple[int, int]] = {}  # how states inside a character were come to: state and byte
         self._residuals: dict[tuple[int, frozenset[int]], Standing | None] = {}
+        # Of languages with few names: whether one ends in a state, and the states after it with the bytes before them.
+        self._onward: dict[tuple[TextLanguage, int], tuple[bool, list[tuple[int, bytes]]]] = {}
         self._steps: dict[tuple[int, tuple[frozenset[int], ...]], int] = {}
 
     def start(self, members: Members | None = None) -> int:
@@ -183,13 +185,19 @@ class FreeNames:
 
         Of each class there are finitely many names, so going deep first ends, and soon finds one that is not taken.
         """
-        todo = [(language, state, prefix) for _, language, state in self._classes_at(number, wanted)]
-        while todo:
-            language, at, text = todo.pop()
-            if language.accepting(at) and text not in taken:
-                return True
-            row = language.row(at)
-            todo += [(language, int(row[b]), text + bytes((b,))) for b in np.flatnonzero(row).tolist()]
+        for _, language, state in self._classes_at(number, wanted):
+            todo = [(state, prefix)]
+            while todo:
+                at, text = todo.pop()
+                step = self._onward.get((language, at))
+                if step is None:
+                    row = language.row(at).tolist()
+                    ways = [(to, bytes((byte,))) for byte, to in enumerate(row) if to]
+                    step = self._onward[language, at] = language.accepting(at), ways
+                ends, ways = step
+                if ends and text not in taken:
+                    return True
+                todo += [(to, text + byte) for to, byte in ways]
         return False
 
     def repeated(self, number: int, wanted: Collection[frozenset[int]]) -> Repeated | None:
