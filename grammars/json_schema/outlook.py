@@ -12,6 +12,7 @@ Nodes that recurse into each other are taken together (Tarjan's strongly connect
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -117,7 +118,8 @@ class Outlook:
 
         They are reached from those in `leading`.
         """
-        self._forms, self._subschemas = forms, document.subschemas[:]
+        self._forms: NormalForm = weakref.proxy(forms)  # which keeps what is told of its variables
+        self._subschemas = document.subschemas[:]
         self._count = len(self._subschemas)
         self._local: dict[int, _Local] = {}
         self._sizes: dict[int, _Size] = {}
