@@ -125,6 +125,8 @@ def _as_numpy(bitmask: Any) -> np.ndarray[Any, np.dtype[np.int32]] | None:
         bitmask = bitmask.numpy()
     if bitmask.dtype not in (np.int32, np.uint32):
         raise TypeError(f"the bitmask must be int32 or uint32, not {bitmask.dtype}")
+    if not bitmask.flags.writeable:  # its memory is written to without numpy
+        raise ValueError("the bitmask is read-only")
     return bitmask.view(np.int32) if bitmask.strides[1] == bitmask.itemsize else None
 
 

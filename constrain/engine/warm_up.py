@@ -54,8 +54,8 @@ def warm_up(*, quiet: bool = False) -> float:
     prepare()
     for name in (*KNOWN_FORMATS, OLD_HOSTNAME):  # which would fall on the first tokens that get to one
         if not name.startswith("idn"):  # these take longer, and are rare
-            language, _ = split_format(name) or (None, None)
-            assert language is not None
-            make_ahead(language, _STATES)
+            of_format = split_format(name)
+            assert of_format is not None
+            make_ahead(of_format[0], _STATES)
     class_members()
     return time.perf_counter() - begun

@@ -94,3 +94,28 @@ def test_misuse_is_an_error() -> None:
         constrain.fill_next_token_bitmasks(matchers, np.zeros((3, words), dtype=np.int64))
     with pytest.raises(ValueError, match="as many tokens"):
         constrain.accept_tokens(matchers, [1, 2])
+
+
+def test_bitmasks_of_other_layouts() -> None:
+    """Rows with gaps between their words are filled as well, and memory that must not be written to is not."""
+    tokens = VOCABULARIES["mixed"]()
+    words = (len(tokens.bytes_of) + 31) // 32
+    matchers = _matchers("mixed", 5, random.Random(1))
+    expected = np.zeros((5, words), dtype=np.int32)
+    for matcher, row in zip(matchers, expected, strict=True):
+        matcher.fill_next_token_bitmask(row)
+    for layout in (np.s_[:, ::2], np.s_[:, words:], np.s_[::2, :words], np.s_[::-2, 3 : 3 + words]):
+        whole = np.full((10, 2 * words), 0x5A5A5A5A, dtype=np.int32)
+        part = whole[layout]
+        other = np.ones(whole.shape, dtype=bool)
+        other[layout][:5] = False
+        for _ in range(2):
+            constrain.fill_next_token_bitmasks(matchers, part, range(5))
+        assert (part[:5] == expected).all()
+        assert (whole[other] == 0x5A5A5A5A).all()
+    for locked in (expected.copy(), np.broadcast_to(np.zeros(words, dtype=np.int32), (5, words))):
+        locked.flags.writeable = False
+        before = locked.copy()
+        with pytest.raises(ValueError, match="read-only"):
+            constrain.fill_next_token_bitmasks(matchers, locked)
+        assert (locked == before).all()
