@@ -21,12 +21,14 @@ from constrain.kernels.step import ARRAY_KIND, FREE_BIT, OBJECT_KIND, V_ARRAY, V
 if TYPE_CHECKING:
     from constrain.engine.shapes import Shapes
     from constrain.engine.store import Store
-    from constrain.grammars.json_schema.normal import Variable
+    from constrain.grammars.json_schema.normal import NormalForm, Variable
 
 LOAD_FIRST = 60
-"""How much may be told of where values start when a grammar is compiled, as `PlainStarts.load` counts it."""
+"""How much may be told of where values start when a small grammar is compiled, as `PlainStarts.load` counts it."""
 LOAD_AHEAD = 12
 """How much of that may be told before it is asked for, each time something is."""
+SUBSCHEMAS = 4
+"""So many subschemas take about as long to read as a load of one: the larger a grammar, the less is left for this."""
 MEMBERS_AT_ONCE = 64
 """Members of an object whose slots are stored together."""
 FIRST_MEMBERS = 24
@@ -36,10 +38,10 @@ FIRST_MEMBERS = 24
 class Ahead:
     """The slots that are stored ahead in one automaton."""
 
-    def __init__(self, shapes: Shapes, store: Store) -> None:
+    def __init__(self, shapes: Shapes, store: Store, forms: NormalForm) -> None:
         # Shapes own this, and nothing may hold them but an automaton.
         self._shapes: Shapes = weakref.proxy(shapes)
-        self._store = store
+        self._store, self._forms = store, forms
         self._blocks: set[tuple[int, int]] = set()  # blocks of members of sets that were looked at
 
     def supply(self, number: int, which: int, slot: int) -> None:
@@ -61,7 +63,7 @@ class Ahead:
             self._shapes.supply_starts(vset)
         except ResourceLimitError:  # to be said where it is reached
             return
-        self._supply_within(vset, _Started(LOAD_FIRST))
+        self._supply_within(vset, _Started(max(LOAD_AHEAD, LOAD_FIRST - self._forms.size // SUBSCHEMAS)))
 
     def supply_first_slots(self, number: int) -> None:
         """Store the slots of the first members of a new set of one branch that take no time to be told."""

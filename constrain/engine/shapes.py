@@ -146,7 +146,7 @@ class Shapes:
         self._live: dict[tuple[int, tuple[Clause, ...], int | None, int, int], bool] = {}
         self._passed: dict[tuple[int, int], ObjectBranch | None] = {}  # by address of the branch, and new cursor
         self._started: set[int] = set()  # sets of variables of which it is known where their values start
-        self.ahead = Ahead(self, store)
+        self.ahead = Ahead(self, store, forms)
         self.plain_starts = PlainStarts(self, store, forms)
         root_shape = Shape(ROOT_KIND)
         self._add_set(root_shape, ())  # number 0 is "none"

@@ -97,7 +97,7 @@ class Evidence:
             return False
         if s.min_items == 0:
             return True
-        if depth == 0 or s.unique_items or s.prefix_items or s.contains is not None:
+        if depth == 0 or (s.unique_items and s.min_items > 1) or s.prefix_items or s.contains is not None:
             return False
         return _is_room(s.min_items, s.max_items) and self._of_member(s.items, depth - 1)
 

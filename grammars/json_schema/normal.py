@@ -106,6 +106,11 @@ class NormalForm:
         self.has_repeated = False  # whether an alternative was met in which two items must be equal
         self.root = self.variable((document.root,))
 
+    @property
+    def size(self) -> int:
+        """The number of subschemas there are."""
+        return len(self._subschemas)
+
     def choice(self, variable: Variable) -> Choice | None:
         """What tells the alternatives for objects apart, where each is a branch of one group and nothing more."""
         if len(variable) != 1 or self._differs:
