@@ -29,7 +29,7 @@ from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import says_nothing, type_of
 from constrain.grammars.json_schema.sameness import Sameness
 from constrain.grammars.json_schema.values import identity
-from constrain.grammars.regex import search_language
+from constrain.grammars.regex import is_found
 
 MAX_ALTERNATIVES = 4096
 """Alternatives of one variable for one type."""
@@ -252,7 +252,6 @@ class Expansion:
         self._few_values: dict[frozenset[int], frozenset[object] | None] = {}
         self._summaries: dict[frozenset[int], _Summary] = {}
         self._sameness = Sameness(subschemas)
-        self._found_in: dict[tuple[str, str], bool] = {}  # whether a pattern is found in a text
         self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
@@ -837,8 +836,7 @@ class Expansion:
         found = self._member_values.get(key)
         if found is None:
             s = self._subschemas[index]
-            data = name.encode("utf-8", "surrogatepass")
-            asked = [i for p, i in s.pattern_properties if search_language(p).matches(data)]
+            asked = [i for p, i in s.pattern_properties if is_found(p, name)]
             if name in s.properties:
                 asked.append(s.properties[name])
             elif not asked and s.additional is not None:
@@ -1015,12 +1013,7 @@ class Expansion:
         if signed < 0:
             return not s.integral_fraction or not self._asks_only(index, values=True)
         if isinstance(value, str) and s.pattern is not None:
-            key = s.pattern, value
-            found = self._found_in.get(key)
-            if found is None:
-                data = value.encode("utf-8", "surrogatepass")
-                found = self._found_in[key] = search_language(s.pattern).matches(data)
-            return found
+            return is_found(s.pattern, value)
         return True
 
     # ---- disjointness ------------------------------------------------------------------------------------------------

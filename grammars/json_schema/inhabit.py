@@ -220,10 +220,12 @@ class Inhabitation:
                 return False
         for name in o.required:
             part = self._forms.member(o, name)
-            if part is None or not (
-                self._quick.get(part) == 0 or self._forms.evidently_has_value(part) or self._obviously(part, depth - 1)
-            ):
+            if part is None:
                 return False
+            if self._quick.get(part) != 0:
+                if not (self._forms.evidently_has_value(part) or self._obviously(part, depth - 1)):
+                    return False
+                self._quick[part] = 0  # many members are alike
         return True
 
     def required_length(self, alternative: ArrayAlternative) -> int:

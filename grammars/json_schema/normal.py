@@ -44,7 +44,7 @@ from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.literals import has_surrogate, says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
 from constrain.grammars.languages.number_constraint import NumberConstraint
-from constrain.grammars.regex import search_language
+from constrain.grammars.regex import is_found, search_language
 
 __all__ = [
     "ANYTHING",
@@ -371,14 +371,13 @@ class NormalForm:
 
     def serves(self, some: Some, name: str) -> bool:
         """Whether a demand for some member can be met by one of this name."""
-        data = name.encode("utf-8", "surrogatepass")
         if some.pattern is not None:
-            return search_language(some.pattern).matches(data)
+            return is_found(some.pattern, name)
         if some.name is not None:
             return self.admits(some.name, name)
         rule = some.rule
         assert rule is not None
-        return name not in rule.properties and not any(search_language(p).matches(data) for p, _ in rule.patterns)
+        return name not in rule.properties and not any(is_found(p, name) for p, _ in rule.patterns)
 
     def _some(self, where: tuple[str, Any], value: Variable) -> Some:
         kind, what = where
@@ -422,7 +421,7 @@ class NormalForm:
             return None
         asked: list[int] = []
         for rule in alternative.rules:
-            found = [i for p, i in rule.patterns if search_language(p).matches(name.encode("utf-8", "surrogatepass"))]
+            found = [i for p, i in rule.patterns if is_found(p, name)]
             if name in rule.properties:
                 found.append(rule.properties[name])
             asked += [i for i in (found or [rule.additional]) if i is not None]
@@ -753,7 +752,7 @@ class NormalForm:
         if isinstance(value, str):
             return (
                 s.min_length <= len(value) <= _or_infinite(s.max_length)
-                and (s.pattern is None or search_language(s.pattern).matches(value.encode("utf-8", "surrogatepass")))
+                and (s.pattern is None or is_found(s.pattern, value))
                 and (s.format is None or _has_format(value, s.format))
             )
         if isinstance(value, dict):
@@ -784,8 +783,7 @@ class NormalForm:
         for name, member in value.items():
             if s.property_names is not None and not self._holds(s.property_names, name):
                 return False
-            data = name.encode("utf-8", "surrogatepass")
-            asked: list[int | None] = [i for p, i in s.pattern_properties if search_language(p).matches(data)]
+            asked: list[int | None] = [i for p, i in s.pattern_properties if is_found(p, name)]
             if name in s.properties:
                 asked.append(s.properties[name])
             if not all(self._holds(i, member) for i in asked or [s.additional]):

@@ -8,13 +8,14 @@ for each group that may be empty.
 from __future__ import annotations
 
 from constrain.grammars.languages.base import DEAD, TextLanguage
-from constrain.grammars.languages.product import Steps, Tuple, joined
+from constrain.grammars.languages.product import Tuple
 from constrain.grammars.regex.utf8 import CodePointLanguage
 
 Group = tuple[bool, ...]
 """Whether names belong to each of some languages."""
 _Names = list[str] | None
 _CHARACTERS = ((0, 0xD7FF), (0xE000, 0x10FFFF))
+_NO_CHARACTER = 0xD800  # nor what follows up to the next range
 
 
 def groups_of(languages: tuple[TextLanguage, ...], most: int, limit: int) -> dict[Group, _Names] | None:
@@ -40,35 +41,92 @@ def groups_of(languages: tuple[TextLanguage, ...], most: int, limit: int) -> dic
 
 
 _NONE: list[str] = []
-_Onward = dict[int, list[tuple[int, int]]] | None
+_Ranges = list[tuple[int, int]]
+_Onward = dict[int, _Ranges] | None
 """By the number of a tuple, with which characters it is reached; None of one after which nothing changes any more."""
 
 
 def _walk(parts: list[CodePointLanguage], limit: int) -> dict[Tuple, _Onward] | None:
     """The tuples of states that are reached, in the order of their numbers."""
+    tables = [_table(part, limit) for part in parts]
+    if any(table is None for table in tables):
+        return None
+    columns, ranges = _columns([table for table in tables if table is not None])
+    dead = (DEAD,) * len(ranges)
+    ended = [
+        {state for state in by_state if part.universal(state)} for part, by_state in zip(parts, columns, strict=True)
+    ]
+    for by_state, at_end in zip(columns, ended, strict=True):
+        by_state[DEAD] = dead
+        at_end.add(DEAD)
     start: Tuple = tuple(part.start for part in parts)
     order = [start]
     numbers = {start: 0}
     out: dict[Tuple, _Onward] = {}
     for at in order:  # which grows
-        if all(state == DEAD or part.universal(state) for part, state in zip(parts, at, strict=True)):
+        if all(state in at_end for state, at_end in zip(at, ended, strict=True)):
             out[at] = None
             continue
-        steps: Steps = [(first, last, ()) for first, last in _CHARACTERS]
-        for part, state in zip(parts, at, strict=True):
-            segments = part.segments(state) if state != DEAD else []
-            steps = joined(steps, segments, required=False)
-        onward: dict[int, list[tuple[int, int]]] = {}
-        for first, last, to in steps:
+        onward: dict[int, _Ranges] = {}
+        targets = zip(*[by_state[state] for state, by_state in zip(at, columns, strict=True)], strict=True)
+        for to, of_column in zip(targets, ranges, strict=True):
             number = numbers.get(to)
             if number is None:
                 number = numbers[to] = len(order)
                 order.append(to)
-            onward.setdefault(number, []).append((first, last))
+            onward.setdefault(number, []).extend(of_column)
         if len(order) > limit:
             return None
         out[at] = onward
     return out
+
+
+_Table = dict[int, list[tuple[int, int, int]]]
+
+
+def _table(part: CodePointLanguage, limit: int) -> _Table | None:
+    """By state, where characters lead to; None where there are more than `limit` states."""
+    table: _Table = {}
+    order = [part.start] if part.start != DEAD else []
+    met = {*order}
+    for state in order:  # which grows
+        table[state] = segments = part.segments(state)
+        for _, _, to in segments:
+            if to not in met:
+                met.add(to)
+                order.append(to)
+        if len(order) > limit:
+            return None
+    return table
+
+
+def _columns(tables: list[_Table]) -> tuple[list[dict[int, tuple[int, ...]]], list[_Ranges]]:
+    """Of each table, by state where each kind of characters leads to; and the ranges of each kind.
+
+    Characters are of one kind if no state of any table tells them apart.
+    """
+    cuts = {bound for first, last in _CHARACTERS for bound in (first, last + 1)}
+    for table in tables:
+        for segments in table.values():
+            for first, last, _ in segments:
+                cuts.add(first)
+                cuts.add(last + 1)
+    bounds = sorted(cuts)
+    place = {bound: k for k, bound in enumerate(bounds)}
+    rows: list[list[int]] = []
+    for table in tables:
+        for segments in table.values():
+            row = [DEAD] * (len(bounds) - 1)
+            for first, last, to in segments:
+                begin, end = place[first], place[last + 1]
+                row[begin:end] = [to] * (end - begin)
+            rows.append(row)
+    kinds: dict[tuple[int, ...], _Ranges] = {}
+    for first, after, kind in zip(bounds, bounds[1:], zip(*rows, strict=True), strict=False):
+        if first != _NO_CHARACTER:
+            kinds.setdefault(kind, []).append((first, after - 1))
+    by_row = iter(zip(*kinds, strict=True))
+    return [{state: next(by_row) for state in table} for table in tables], list(kinds.values())
 
 
 def _names(onward: list[_Onward], most: int) -> list[_Names]:

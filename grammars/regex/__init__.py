@@ -9,7 +9,7 @@ points. `languages` is the way in; `shapes` and `finite` answer questions about 
 
 from .ast import PatternError
 from .finite import has_infinitely_many, is_finite
-from .languages import full_language, search_language
+from .languages import full_language, is_found, search_language
 from .parser import parse
 from .shapes import as_class_repeat, split_length
 
@@ -19,6 +19,7 @@ __all__ = [
     "full_language",
     "has_infinitely_many",
     "is_finite",
+    "is_found",
     "parse",
     "search_language",
     "split_length",

@@ -19,6 +19,9 @@ from .uncounted import without_count
 CACHED_LANGUAGES = 512
 """How many languages of each kind the process keeps."""
 
+_CACHED_ANSWERS = 4096
+"""Of how many names and other texts of schemas the process knows whether a pattern is found in them."""
+
 SMALL_COUNT = 8
 """Counts up to this one may stay in the states of an automaton."""
 
@@ -37,6 +40,12 @@ def search_language(pattern: str) -> TextLanguage:
     """
     with _building:
         return _search_language(pattern)
+
+
+@lru_cache(maxsize=_CACHED_ANSWERS)
+def is_found(pattern: str, text: str) -> bool:
+    """Whether `pattern` is found anywhere in a text. Otherwise as `search_language`."""
+    return search_language(pattern).matches(text.encode("utf-8", "surrogatepass"))
 
 
 def full_language(pattern: str) -> TextLanguage:
