@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.alternatives import ObjectAlternative
 from constrain.grammars.json_schema.deferred import at_hand
 from constrain.grammars.json_schema.demands import FreeSome
 from constrain.grammars.json_schema.distinct import Distinct
@@ -143,6 +144,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
     todo: list[Variable] = [forms.root]
     seen = set(todo)
     distinct = Distinct(forms)
+    looked_at: dict[int, tuple[ObjectAlternative, ...]] = {}
     while todo and len(seen) <= MAX_VARIABLES:
         variable = todo.pop()
         if outlook.is_fair(variable):
@@ -159,7 +161,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
             elif outlook.is_plain_itself(node):
                 parts = outlook.parts(node)
             else:
-                parts = _parts(forms, variable, distinct, outlook.scalars(variable))
+                parts = _parts(forms, variable, distinct, outlook.scalars(variable), looked_at)
         except ResourceLimitError as error:
             if error.pointer:
                 raise
@@ -186,10 +188,17 @@ def _asks_of_strings(members: list[Subschema]) -> bool:
     return languages > 0 and languages + bounds > 1
 
 
-def _parts(forms: NormalForm, variable: Variable, distinct: Distinct, simple: int) -> set[Variable]:
+def _parts(
+    forms: NormalForm,
+    variable: Variable,
+    distinct: Distinct,
+    simple: int,
+    looked_at: dict[int, tuple[ObjectAlternative, ...]],
+) -> set[Variable]:
     """The variables of all members and items, the whole variable brought to normal form on the way.
 
-    All but what it is for the types in `simple`.
+    All but what it is for the types in `simple`, and but the members of alternatives that were looked at, which are
+    kept with their addresses.
     """
     out: set[Variable] = set()
     types = forms.types(variable) & ~simple
@@ -200,7 +209,8 @@ def _parts(forms: NormalForm, variable: Variable, distinct: Distinct, simple: in
     if types & (ir.NUMBER | ir.NULL | ir.BOOLEAN):
         forms.atoms(variable)
     alternatives = forms.objects(variable) if types & ir.OBJECT else ()
-    if alternatives:
+    if alternatives and id(alternatives) not in looked_at:
+        looked_at[id(alternatives)] = alternatives
         members = Members(forms, alternatives)
         for alternative in alternatives:
             values = {n: part for n in members.names if (part := forms.member(alternative, n)) is not None}

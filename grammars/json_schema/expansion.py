@@ -230,6 +230,7 @@ class Expansion:
         self._closures: dict[int, frozenset[int]] = {}
         self._literals: dict[object, int] = {}
         self._equal: dict[tuple[object, ...], int] = {}  # by what they ask
+        self._twins: dict[tuple[object, ...], frozenset[int]] = {}  # by what their groups ask
         self.evident: dict[int, bool] = {}  # whether a subschema evidently has a value
         self._unions: dict[tuple[int, ...], int] = {}
         self._types: dict[int, int] = {}
@@ -238,7 +239,7 @@ class Expansion:
         self._options: dict[tuple[int, int], list[Option]] = {}
         self._rests: dict[int, int] = {}  # of subschemas with `unevaluated…` keywords, those without
         self._tracked_rests: set[int] = set()
-        self._any_of: dict[tuple[int, int], list[list[Option]]] = {}
+        self._groups_of: dict[tuple[int, int], list[list[Option]]] = {}
         self._disjoint: dict[tuple[int, int, int], bool] = {}
         self._overlaps: dict[tuple[int, ...], list[tuple[int, int, int]] | None] = {}
         self._apart: dict[tuple[int, ...], frozenset[int]] = {}
@@ -302,6 +303,22 @@ class Expansion:
         found = self._equal.setdefault(key, index)
         self.evident[found] = True
         return found
+
+    def twin(self, variable: frozenset[int]) -> frozenset[int]:
+        """The first variable met that asks the same, where groups are all that both ask; often the variable itself.
+
+        What one of them comes to is what the other does, but a message about it names another place.
+        """
+        if len(variable) != 1 or self._marks or self._ordered:
+            return variable
+        (signed,) = variable
+        s = self._subschemas[signed if signed >= 0 else ~signed]
+        if not (s.any_of or s.one_of) or beside_groups(s) != NOTHING_BESIDE:
+            return variable
+        any_of, one_of = (
+            tuple([tuple(map(self.closure, group)) for group in groups]) for groups in (s.any_of, s.one_of)
+        )
+        return self._twins.setdefault((signed < 0, s.types, s.integral_fraction, any_of, one_of), variable)
 
     def _item(self, index: int) -> object:
         """What tells the items of an array from those of others: their number, or what scalars are asked."""
@@ -670,24 +687,26 @@ class Expansion:
             return False
         return all(self._add_signed(partial, i, False) for i in sorted(closure))
 
-    def _any_of_groups(self, index: int, types: int) -> list[list[Option]]:
+    def _groups(self, index: int, types: int) -> list[list[Option]]:
+        """The groups of a subschema for values of these types, of each of which one option has to hold."""
         key = (index, types)
-        found = self._any_of.get(key)
+        found = self._groups_of.get(key)
         if found is None:
-            found = self._any_of[key] = []
-            for group in self._subschemas[index].any_of:
+            found = self._groups_of[key] = []
+            s = self._subschemas[index]
+            for group in s.any_of:
                 self._add_group(found, [option(b) for b in group], types)
+            for group in s.one_of:
+                told_apart = s.choice is not None and not s.any_of and len(s.one_of) == 1
+                options = [option(b) for b in group] if told_apart else self._exactly_one(group, types)
+                self._add_group(found, options, types)
         return found
 
     def _add_groups(self, partial: _Partial, signed: int, tracking: bool) -> None:
         s = self._subschemas[signed]
         groups, types = partial.groups, partial.types
-        if s.any_of:
-            groups += self._any_of_groups(signed, types)
-        for group in s.one_of:
-            told_apart = s.choice is not None and not s.any_of and len(s.one_of) == 1
-            options = [option(b) for b in group] if told_apart else self._exactly_one(group, types)
-            self._add_group(groups, options, types)
+        if s.any_of or s.one_of:
+            groups += self._groups(signed, types)
         for test, then, otherwise in s.conditions:
             if then is otherwise is None and not tracking:
                 continue

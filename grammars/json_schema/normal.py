@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from constrain.grammars.formats import format_language, format_superset
 from constrain.grammars.json_schema import ir, plain
@@ -61,6 +61,9 @@ __all__ = [
     "StringAlternative",
     "Variable",
 ]
+
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -197,6 +200,11 @@ class NormalForm:
         """
         return self._expansion.overlapping(group)
 
+    def twin(self, signed: int) -> int:
+        """The first signed subschema met that asks the same, where groups are all that both ask."""
+        (first,) = self._expansion.twin(frozenset((signed,)))
+        return first
+
     def literal(self, value: object) -> Variable:
         """The variable whose only value is `value`."""
         return self._expansion.closure(self._expansion.literal(value))
@@ -248,6 +256,13 @@ class NormalForm:
             and all(not self._admits(self._subschemas[i], v) for i in conjunction.negated)
         ]
 
+    def _of_twin(self, memo: dict[Variable, _T], variable: Variable) -> _T | None:
+        """What is known of a variable that asks the same, which is then known of this one."""
+        found = memo.get(self._expansion.twin(variable))
+        if found is not None:
+            memo[variable] = found
+        return found
+
     # ---- objects -----------------------------------------------------------------------------------------------------
 
     def objects(self, variable: Variable) -> tuple[ObjectAlternative, ...]:
@@ -257,6 +272,8 @@ class NormalForm:
             found = plain.objects(single, single.types if single.values is None else self.types(variable))
             if found is not None:
                 self._memo.objects[variable] = found
+        if found is None:
+            found = self._of_twin(self._memo.objects, variable)
         if found is None:
             out: list[ObjectAlternative] = []
             literals: dict[Hashable, None] = {}
@@ -467,6 +484,8 @@ class NormalForm:
             if found is not None:
                 self._memo.arrays[variable] = found
         if found is None:
+            found = self._of_twin(self._memo.arrays, variable)
+        if found is None:
             out: list[ArrayAlternative] = []
             literals: dict[Hashable, None] = {}
             for conjunction in self._conjunctions(variable, ir.ARRAY):
@@ -576,6 +595,8 @@ class NormalForm:
             found = plain.strings(single, single.types if single.values is None else self.types(variable))
             if found is not None:
                 self._memo.strings[variable] = found
+        if found is None:
+            found = self._of_twin(self._memo.strings, variable)
         if found is None:
             out: dict[StringAlternative, None] = {}
             for conjunction in self._conjunctions(variable, ir.STRING):

@@ -300,6 +300,11 @@ class Outlook:
                 found = self._leaf(s) if node >= 0 else self._failing_leaf(s)
                 self._local[node] = found
                 return found
+            if s.any_of or s.one_of:
+                first = self._forms.twin(node)
+                if first in self._local:
+                    found = self._local[node] = self._local[first]
+                    return found
             self._open.add(node)
             if type(s) is Deferred:
                 found = _DEFERRED if node >= 0 else _ANY

@@ -17,7 +17,7 @@ from constrain.grammars.json_schema.normal import StringAlternative
 from constrain.grammars.languages.base import TextLanguage
 from constrain.grammars.languages.product import Product
 from constrain.grammars.languages.text import FREE_TEXT, difference, intersection, literal_set
-from constrain.grammars.regex import search_language, split_length
+from constrain.grammars.regex import search_any, search_language, split_length
 from constrain.grammars.regex.utf8 import CodePointLanguage
 
 
@@ -76,7 +76,7 @@ def _texts_of(alternative: StringAlternative, *, split: bool) -> Texts:
         wanted.append(language)
         low = max(low, least)
         high = most if high is None else high if most is None else min(high, most)
-    wanted += [search_language(_any_of(found)) for found, not_found in alternative.either if not not_found]
+    wanted += [search_any(found) for found, not_found in alternative.either if not not_found]
     if split and alternative == StringAlternative(formats=alternative.formats[:1], minimum=low, maximum=high):
         apart = split_format(alternative.formats[0]) if alternative.formats else None
         if apart is not None:
@@ -91,7 +91,7 @@ def _texts_of(alternative: StringAlternative, *, split: bool) -> Texts:
             continue
         # What has none of the first and all of the others is out.
         rest = intersection(*map(search_language, not_found))
-        excluded.append(difference(rest, *([search_language(_any_of(found))] if found else [])))
+        excluded.append(difference(rest, *([search_any(found)] if found else [])))
     if alternative.not_values:
         excluded.append(literal_set(alternative.not_values))
     if excluded:
@@ -133,8 +133,3 @@ def name_language(alternative: StringAlternative) -> TextLanguage:
         return texts.language
     assert isinstance(texts.language, CodePointLanguage)
     return BoundedText(texts.language, texts.low, texts.high)
-
-
-def _any_of(patterns: tuple[str, ...]) -> str:
-    """The pattern that is found where one of these is."""
-    return patterns[0] if len(patterns) == 1 else "|".join(f"(?:{p})" for p in patterns)

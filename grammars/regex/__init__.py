@@ -9,7 +9,7 @@ points. `languages` is the way in; `shapes` and `finite` answer questions about 
 
 from .ast import PatternError
 from .finite import has_infinitely_many, is_finite
-from .languages import full_language, is_found, search_language
+from .languages import full_language, is_found, search_any, search_language
 from .parser import parse
 from .shapes import as_class_repeat, split_length
 
@@ -21,6 +21,7 @@ __all__ = [
     "is_finite",
     "is_found",
     "parse",
+    "search_any",
     "search_language",
     "split_length",
 ]

@@ -124,7 +124,7 @@ class AlternatingLanguage(CodePointLanguage):
         self.start = self._state(frozenset((Clause(term, _NO_DUTIES),)), Context(START, tuple(trackers.items())))
         self._nearest.limit = MAX_LATER_SEARCH
 
-    def __reduce__(self) -> tuple[object, tuple[str]]:
+    def __reduce__(self) -> tuple[object, tuple[str | tuple[str, ...]]]:
         return self._origin.make, (self._origin.pattern,)
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from ..languages.base import TextLanguage
 from .alternating import AlternatingLanguage
+from .ast import Alternatives, Node
 from .lazy_dfa import Origin, RegexLanguage
 from .parser import parse
 from .terms import AT, Terms
@@ -40,6 +41,12 @@ def search_language(pattern: str) -> TextLanguage:
     """
     with _building:
         return _search_language(pattern)
+
+
+def search_any(patterns: tuple[str, ...]) -> TextLanguage:
+    """The texts in which any of these patterns is found. Otherwise as `search_language`."""
+    with _building:
+        return _search_any(patterns) if len(patterns) > 1 else _search_language(*patterns)
 
 
 @lru_cache(maxsize=_CACHED_ANSWERS)
@@ -87,10 +94,19 @@ def _uncounted(pattern: str) -> tuple[TextLanguage, int, int | None] | None:
 
 @lru_cache(maxsize=CACHED_LANGUAGES)
 def _search_language(pattern: str) -> TextLanguage:
+    return _searched(Origin(search_language, pattern), parse(pattern))
+
+
+@lru_cache(maxsize=CACHED_LANGUAGES)
+def _search_any(patterns: tuple[str, ...]) -> TextLanguage:
+    return _searched(Origin(search_any, patterns), Alternatives(tuple(map(parse, patterns))))
+
+
+def _searched(origin: Origin, node: Node) -> TextLanguage:
     terms = Terms()
-    term = terms.searched(terms.of(parse(pattern)))
+    term = terms.searched(terms.of(node))
     kind = AlternatingLanguage if term.looks else RegexLanguage
-    return kind(Origin(search_language, pattern), terms, term)
+    return kind(origin, terms, term)
 
 
 @lru_cache(maxsize=CACHED_LANGUAGES)

@@ -47,8 +47,8 @@ from .utf8 import ClassRepeat, CodePointLanguage, Segments, Separation
 class Origin(NamedTuple):
     """Where a language comes from: it is pickled as the call `make(pattern)`."""
 
-    make: Callable[[str], TextLanguage]
-    pattern: str
+    make: Callable[[str], TextLanguage] | Callable[[tuple[str, ...]], TextLanguage]
+    pattern: str | tuple[str, ...]
 
     def __repr__(self) -> str:
         return f"{self.make.__name__}({self.pattern!r})"
@@ -71,7 +71,7 @@ class RegexLanguage(CodePointLanguage):
         self.start = self._state({term}, START)
         self._conditions.use()
 
-    def __reduce__(self) -> tuple[object, tuple[str]]:
+    def __reduce__(self) -> tuple[object, tuple[str | tuple[str, ...]]]:
         return self._origin.make, (self._origin.pattern,)
 
     def __repr__(self) -> str:

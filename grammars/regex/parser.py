@@ -10,6 +10,7 @@ Groups are kept on an explicit stack, and nesting is bounded, so that later pass
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NoReturn
 
 from ..errors import ResourceLimitError
@@ -17,6 +18,7 @@ from . import classes
 from .ast import EMPTY_TEXT, Alternatives, Characters, Condition, Look, Node, PatternError, Repetition, Sequence
 from .classes import CodePoints
 from .properties import property_members
+from .words import LITERALS, WORDS, any_word, character
 
 MAX_NESTING = 50
 """Deepest nesting of groups; what keeps the recursive passes within Python's stack."""
@@ -30,6 +32,8 @@ _SETS = {
     "S": classes.NOT_SPACE,
 }
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+_KEPT = 64
+"""A pattern is looked at where it is read, and again where it is lowered; of so many the tree is kept until then."""
 _BRACES = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _HEX2 = re.compile(r"[0-9a-fA-F]{2}")
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
@@ -40,9 +44,9 @@ _DECIMAL = re.compile(r"[0-9]+")
 _FLAGS = re.compile(r"\(\?([a-zA-Z]*(?:-[a-zA-Z]*)?)([:)])")
 _NAME_ESCAPE = re.compile(r"\\u(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{4}))")
 _DOT = Characters(classes.DOT)
-_ASCII = tuple(Characters(CodePoints.single(c)) for c in range(128))
 
 
+@lru_cache(maxsize=_KEPT)
 def parse(pattern: str) -> Node:
     """The syntax tree of `pattern`.
 
@@ -56,7 +60,7 @@ def parse(pattern: str) -> Node:
 
 class _Parser:
     def __init__(self, pattern: str) -> None:
-        if any("\ud800" <= c <= "\udfff" for c in pattern):
+        if not pattern.isascii() and any("\ud800" <= c <= "\udfff" for c in pattern):
             pattern = pattern.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         self.text = pattern
         self.at = 0
@@ -126,8 +130,17 @@ class _Parser:
             elif char in "*+?" or (char == "{" and _BRACES.match(text, self.at)):
                 self._invalid("nothing to repeat")
             else:
-                code = ord(char)
-                atom = _ASCII[code] if code < 128 else Characters(CodePoints.single(code))
+                words = None if items else WORDS.match(text, self.at)
+                if words is not None:
+                    items.append(any_word(words[0].split("|")))
+                    self.at = words.end()
+                    continue
+                run = LITERALS.match(text, self.at)
+                if run is not None:  # but for the last one, which may be repeated
+                    last = run.end() - 1
+                    items += map(character, text[self.at : last])
+                    self.at, char = last, text[last]
+                atom = character(char)
                 self.at += 1
             if self.at < size and text[self.at] in "*+?{":
                 atom = self._quantified(atom)

@@ -364,7 +364,10 @@ class Terms:
         if isinstance(node, ast.Sequence):
             term = self.EPSILON
             for part in reversed(node.parts):
-                term = self.concat(self.of(part), term)
+                if type(part) is ast.Characters:
+                    term = self._cons(self.chars(part.members), term)
+                else:
+                    term = self.concat(self.of(part), term)
             return term
         if isinstance(node, ast.Repetition):
             return self.repeat(self.of(node.body), node.low, node.high)
