@@ -30,8 +30,6 @@ _SEVERAL = 3
 """So many languages are read side by side first."""
 _STATES = 16
 """States of them together, for each, with which that is quick."""
-_SHORT = 4
-"""Bytes of their shortest names, for each, with which they may have so few states."""
 _FILLING = b"~" * 16
 _CODE_POINTS = 0x110000
 _ENOUGH = MAX_LISTED + 0x800  # with surrogates, which are no characters
@@ -101,15 +99,8 @@ class _Split:
 
     def _side_by_side(self) -> dict[Group, list[str] | None] | None:
         count = len(self._languages)
-        if count < _SEVERAL:
-            return None
         try:
-            if (
-                sum(language.shortest(language.start) for language in self._languages if language.start)
-                > _SHORT * count
-            ):
-                return None
-            return groups_of(self._languages, MAX_LISTED, _STATES * count)
+            return groups_of(self._languages, MAX_LISTED, _STATES * count) if count >= _SEVERAL else None
         except ResourceLimitError:
             return None
 

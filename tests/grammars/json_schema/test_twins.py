@@ -1,4 +1,4 @@
-"""Equal groups of choices are worked out once, wherever they stand, and each place is still named by its own pointer."""
+"""Equal groups of choices are worked out once, and each place is still named by its own pointer."""
 
 from __future__ import annotations
 
