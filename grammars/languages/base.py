@@ -11,8 +11,8 @@ resolved before a byte gets here, so one automaton serves every spelling of a st
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 DEAD = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LengthSet:
+class LengthSet(NamedTuple):
     """An ultimately periodic set of natural numbers.
 
     `bits` holds membership of 0 .. preperiod+period-1, bit i for the number i. A number n >= preperiod is a member when
@@ -32,8 +31,8 @@ class LengthSet:
     preperiod: int
     period: int
 
-    def __contains__(self, n: int) -> bool:
-        if n < 0:
+    def __contains__(self, n: object) -> bool:
+        if not isinstance(n, int) or n < 0:
             return False
         if n >= self.preperiod:
             n = self.preperiod + (n - self.preperiod) % self.period

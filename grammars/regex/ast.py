@@ -46,6 +46,12 @@ class Alternatives(NamedTuple):
     options: tuple[Node, ...]
 
 
+class Words(NamedTuple):
+    """Any one of several words, none of which is empty."""
+
+    words: tuple[str, ...]
+
+
 class Repetition(NamedTuple):
     """`low` to `high` times the body; no upper limit when `high` is None."""
 
@@ -68,6 +74,6 @@ class Look(NamedTuple):
     negated: bool
 
 
-Node = Characters | Sequence | Alternatives | Repetition | Condition | Look
+Node = Characters | Sequence | Alternatives | Words | Repetition | Condition | Look
 
 EMPTY_TEXT = Sequence(())

@@ -135,6 +135,8 @@ def union(a: LengthSet, b: LengthSet) -> LengthSet:
         return a
     if not a.bits:
         return b
+    if not (_tail(a) or _tail(b)):
+        return _of_bits(a.bits | b.bits)
     period = a.period * b.period // gcd(a.period, b.period)
     preperiod = max(a.preperiod, b.preperiod)
     size = _limited(preperiod + period)

@@ -15,10 +15,10 @@ from typing import NoReturn
 
 from ..errors import ResourceLimitError
 from . import classes
-from .ast import EMPTY_TEXT, Alternatives, Characters, Condition, Look, Node, PatternError, Repetition, Sequence
+from .ast import EMPTY_TEXT, Alternatives, Characters, Condition, Look, Node, PatternError, Repetition, Sequence, Words
 from .classes import CodePoints
 from .properties import property_members
-from .words import LITERALS, WORDS, any_word, character
+from .words import LITERALS, WORDS
 
 MAX_NESTING = 50
 """Deepest nesting of groups; what keeps the recursive passes within Python's stack."""
@@ -44,6 +44,7 @@ _DECIMAL = re.compile(r"[0-9]+")
 _FLAGS = re.compile(r"\(\?([a-zA-Z]*(?:-[a-zA-Z]*)?)([:)])")
 _NAME_ESCAPE = re.compile(r"\\u(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{4}))")
 _DOT = Characters(classes.DOT)
+_ASCII = tuple(Characters(CodePoints.single(c)) for c in range(128))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -132,15 +133,15 @@ class _Parser:
             else:
                 words = None if items else WORDS.match(text, self.at)
                 if words is not None:
-                    items.append(any_word(words[0].split("|")))
+                    items.append(Words(tuple(words[0].split("|"))))
                     self.at = words.end()
                     continue
                 run = LITERALS.match(text, self.at)
                 if run is not None:  # but for the last one, which may be repeated
                     last = run.end() - 1
-                    items += map(character, text[self.at : last])
+                    items += map(_character, text[self.at : last])
                     self.at, char = last, text[last]
-                atom = character(char)
+                atom = _character(char)
                 self.at += 1
             if self.at < size and text[self.at] in "*+?{":
                 atom = self._quantified(atom)
@@ -405,6 +406,11 @@ class _Parser:
                 at += 1
             self.groups = count, names
         return self.groups
+
+
+def _character(char: str) -> Characters:
+    code = ord(char)
+    return _ASCII[code] if code < 128 else Characters(CodePoints.single(code))
 
 
 def _sequence(items: list[Node]) -> Node:

@@ -23,6 +23,7 @@ from ..languages.base import LengthSet
 from . import ast, classes
 from . import lengths as length_sets
 from .classes import CodePoints
+from .words import term_of_words
 
 START, OTHER, AFTER_WORD, AFTER_OTHER = range(4)
 """What stands before a place: nothing, a character (of whatever kind), a word character, a character that is none."""
@@ -204,6 +205,7 @@ class Terms:
     def __init__(self) -> None:
         self._serial = 0
         self._known: dict[tuple[object, ...], Term] = {}
+        self._characters: dict[str, Term] = {}
         self._concats: dict[tuple[Term, Term], Term] = {}
         self._forms: dict[tuple[Term, int], Form] = {}
         self._resolved: dict[tuple[Term, int, int], Term] = {}
@@ -229,6 +231,23 @@ class Terms:
         if found is None:
             found = self._known[key] = Chars(self._next(), members)
         return found
+
+    def literal(self, text: str, tail: Term) -> Term:
+        """A text, then `tail`."""
+        characters, known, epsilon = self._characters, self._known, self.EPSILON
+        for char in reversed(text):
+            head = characters.get(char)
+            if head is None:
+                head = characters[char] = self.chars(CodePoints.single(ord(char)))
+            if tail is epsilon:
+                tail = head
+                continue
+            key = (Concat, head, tail)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._new_concat(head, tail)
+            tail = found
+        return tail
 
     def assertion(self, kind: Literal["start", "end", "boundary", "not boundary"]) -> Term:
         key = (kind,)
@@ -373,6 +392,8 @@ class Terms:
             return self.repeat(self.of(node.body), node.low, node.high)
         if isinstance(node, ast.Alternatives):
             return self.union([self.of(option) for option in node.options])
+        if isinstance(node, ast.Words):
+            return term_of_words(self, node.words)
         if isinstance(node, ast.Condition):
             return self.assertion(node.kind)
         return self.look(self.of(node.body), node.ahead, node.negated)

@@ -7,63 +7,42 @@ brought together, a step looks at the few that differ in their next character.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence as Items
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from .ast import EMPTY_TEXT, Alternatives, Characters, Node, Sequence
-from .classes import CodePoints
+if TYPE_CHECKING:
+    from .terms import Term, Terms
 
 MAX_DEPTH = 32
-"""Branchings within branchings, after which words are left as they are: later passes recurse."""
+"""Branchings within branchings, after which words are left as they are: what is made of them is walked by recursion."""
 
-_KEPT = 1024
-"""Ends of words whose trees are kept."""
 _WORD = r"[\w \-/:;,@#%&=<>!~'\"`]+"
 LITERALS = re.compile(_WORD)
 """Characters that stand for themselves."""
 WORDS = re.compile(rf"{_WORD}(?:\|{_WORD}){{3,}}(?=[|)]|\Z)")
 """Options of which each is such a word."""
 
-_ASCII = tuple(Characters(CodePoints.single(c)) for c in range(128))
+
+def term_of_words(terms: Terms, words: tuple[str, ...]) -> Term:
+    """The term of any one of these words."""
+    return _either(terms, sorted({*words}), 0, MAX_DEPTH)
 
 
-def character(char: str) -> Characters:
-    """A character that stands for itself."""
-    code = ord(char)
-    return _ASCII[code] if code < 128 else Characters(CodePoints.single(code))
-
-
-def any_word(words: Items[str]) -> Node:
-    """Any one of these words."""
-    return _either(sorted({*words}), 0, MAX_DEPTH)
-
-
-def _either(words: list[str], at: int, depth: int) -> Node:
+def _either(terms: Terms, words: list[str], at: int, depth: int) -> Term:
     """What is left from `at` on of words in order that are equal up to there."""
-    options: list[Node] = []
+    options: list[Term] = []
     if len(words[0]) == at:
-        options.append(EMPTY_TEXT)
+        options.append(terms.EPSILON)
         words = words[1:]
-    for _, alike in groupby(words, itemgetter(at)):
-        options += _alike(list(alike), at, depth)
-    return options[0] if len(options) == 1 else Alternatives(tuple(options))
-
-
-def _alike(words: list[str], at: int, depth: int) -> list[Node]:
-    """The options that words in order come to which go on alike at `at`."""
-    if len(words) == 1 or depth == 0:
-        return [_sequence(word[at:]) for word in words]
-    first, last = words[0], words[-1]
-    end = at + 1
-    while end < len(first) and first[end] == last[end]:
-        end += 1
-    rest = _either(words, end, depth - 1)
-    parts = rest.parts if isinstance(rest, Sequence) else (rest,)
-    return [Sequence((*map(character, first[at:end]), *parts))]
-
-
-@lru_cache(maxsize=_KEPT)
-def _sequence(text: str) -> Node:
-    return character(text) if len(text) == 1 else Sequence(tuple(map(character, text)))
+    for _, group in groupby(words, itemgetter(at)):
+        alike = list(group)
+        first, last = alike[0], alike[-1]
+        if first is last or depth == 0:
+            options += [terms.literal(word[at:], terms.EPSILON) for word in alike]
+            continue
+        end = at + 1
+        while end < len(first) and first[end] == last[end]:
+            end += 1
+        options.append(terms.literal(first[at:end], _either(terms, alike, end, depth - 1)))
+    return terms.union(options)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from constrain.grammars.regex import full_language, parse, search_any, search_language
-from constrain.grammars.regex.ast import Alternatives, Node, Sequence
+from constrain.grammars.regex.terms import Concat, Repeat, Term, Terms, Union
 
 words = st.lists(st.text("abé-1", min_size=1, max_size=6), min_size=1, max_size=30)
 endings = st.sampled_from(["", "|", "|c*", "+", "{2}", "|(a|b)", "|[ab]c", "$", "|^a"])
@@ -37,18 +37,25 @@ def test_several_patterns_at_once(some: list[str], others: list[str]) -> None:
     assert search_any(patterns[:1]) is search_language(patterns[0])
 
 
-def _branches(node: Node) -> list[int]:
+def _branches(pattern: str) -> list[int]:
     """How many options there are wherever there are any."""
-    if isinstance(node, Alternatives):
-        return [len(node.options), *(n for option in node.options for n in _branches(option))]
-    return [n for part in node.parts for n in _branches(part)] if isinstance(node, Sequence) else []
+
+    def walk(term: Term) -> list[int]:
+        if isinstance(term, Union):
+            return [len(term.options), *(n for option in term.options for n in walk(option))]
+        if isinstance(term, Repeat):
+            return walk(term.body)
+        return [*walk(term.head), *walk(term.tail)] if isinstance(term, Concat) else []
+
+    return walk(Terms().of(parse(pattern)))
 
 
 def test_words_that_begin_alike_are_one_option() -> None:
-    assert _branches(parse("abc|abd|x|abe")) == [2, 3]
-    assert _branches(parse("a|ab|abc|abcd")) == [2, 2, 2]
-    assert parse("ab|ab|ab|ab|ab") == parse("ab")
-    assert _branches(parse("ab|ac|ad*|ae")) == [4]  # one of them is no word
+    assert _branches("abcc|abdd|xx|abee") == [2, 3]
+    assert _branches("abc|abd|xx|abe") == [2]  # the last characters are one class
+    assert _branches("ax|abx|abcx|abcdx") == [2, 2, 2]
+    assert Terms().of(parse("ab|ab|ab|ab|ab")).least_bytes == 2
+    assert _branches("ab|ac|ad*|ae") == [4]  # one of them is no word
 
 
 @pytest.mark.parametrize("count", [40, 400])
