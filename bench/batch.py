@@ -57,7 +57,7 @@ def measure(
                 streams.append(_Stream(compiled, texts, model.encode))
     for stream_ in streams:  # a server has run for a while
         sequence, tokens = stream_.start()
-        drive(sequence, tokens, [])
+        drive(sequence, tokens, [], [])
     yield {"streams": len(streams)}
     for count in rows:
         seen = set()

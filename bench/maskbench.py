@@ -37,6 +37,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from constrain.bench import corpus
+from constrain.bench.collector import COLLECTOR
 from constrain.bench.engines import ENGINES, Compiled, Engine, Refused, Sequence, Unavailable, load_engine
 from constrain.bench.isolated import quiet
 from constrain.bench.report import ItemResult, Report, show
@@ -76,18 +77,20 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, previous)
 
 
-def drive(sequence: Sequence, ids: list[int], times: list[int]) -> int:
+def drive(sequence: Sequence, ids: list[int], times: list[int], collected: list[int]) -> int:
     """Drive tokens through a sequence.
 
     Returns:
         the position of the first refused token; `len(ids)` where only the end is refused; -1 where all is accepted.
-        Nanoseconds of each mask and accepted token go to `times`.
+        Nanoseconds of each mask and accepted token go to `times`, and those of them that were the garbage collector's
+        to `collected`.
 
     Raises:
         AssertionError: a token is in the mask, but is not accepted.
     """
     clock = time.perf_counter_ns
     for position, token in enumerate(ids):
+        before = COLLECTOR.nanoseconds
         begin = clock()
         sequence.mask()
         middle = clock()
@@ -99,12 +102,13 @@ def drive(sequence: Sequence, ids: list[int], times: list[int]) -> int:
         if not accepted:
             raise AssertionError(f"token {token} at position {position} is in the mask, but is not accepted")
         times.append(middle - begin + end - resumed)
+        collected.append(COLLECTOR.nanoseconds - before)
     sequence.mask()
     return -1 if sequence.may_end() else len(ids)
 
 
 def _accepts(compiled: Compiled, tokenizer: Tokenizer, text: str) -> bool:
-    return drive(compiled.start(), tokenizer.encode(text), []) < 0
+    return drive(compiled.start(), tokenizer.encode(text), [], []) < 0
 
 
 def run_item(item: corpus.Item, engine: Engine, tokenizer: Tokenizer) -> ItemResult:
@@ -126,6 +130,7 @@ def run_item(item: corpus.Item, engine: Engine, tokenizer: Tokenizer) -> ItemRes
     first_mask = time.perf_counter_ns()
     result = ItemResult(item.id, "compiled", ttfm_us=(first_mask - begin) / 1000, compile_us=(middle - begin) / 1000)
     times: list[int] = []
+    collected: list[int] = []
     longest = 0
     for number, instance in enumerate(item.instances):
         text = instance.text
@@ -136,7 +141,7 @@ def run_item(item: corpus.Item, engine: Engine, tokenizer: Tokenizer) -> ItemRes
         result.instances += 1
         before = len(times)
         try:
-            stopped = drive(sequence if number == 0 else compiled.start(), ids, times)
+            stopped = drive(sequence if number == 0 else compiled.start(), ids, times, collected)
         except Exception as error:
             result.wrong.append(
                 {
@@ -149,6 +154,7 @@ def run_item(item: corpus.Item, engine: Engine, tokenizer: Tokenizer) -> ItemRes
             continue
         if number == 0 and len(times) > before:
             times.pop(before)  # its mask was computed for TTFM already
+            collected.pop(before)
         if len(times) > before and max(times[before:]) > longest:
             longest = max(times[before:])
             result.longest_at = (number, times.index(longest, before) - before + (number == 0))
@@ -162,6 +168,8 @@ def run_item(item: corpus.Item, engine: Engine, tokenizer: Tokenizer) -> ItemRes
             )
             result.wrong.append({"cause": why, "at": stopped, "label": instance.valid, "text": text[:2000]})
     result.tbm_us = np.array(times, dtype=np.float32) / np.float32(1000)
+    result.longest_apart_us = max((t - c for t, c in zip(times, collected, strict=True)), default=0) / 1000
+    result.collected = sum(c > 0 for c in collected)
     return result
 
 
@@ -205,6 +213,7 @@ def set_up(setup: Setup) -> tuple[Engine, Tokenizer]:
     getattr(engine, "warm_up", lambda: None)()
     warm = corpus.Item("warm-up", WARM_UP, (corpus.Instance({"a": "b\n", "b": ["x", 1], "c": -1.5}, True),))
     run_item(warm, engine, tokenizer)
+    COLLECTOR.watch()
     gc.collect()
     gc.freeze()
     return engine, tokenizer

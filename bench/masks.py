@@ -36,7 +36,13 @@ VERDICTS = {
     "crash": "crashed",
     "error": "failed with an error",
 }
-STATISTICS = ("mean", *(f"p{p:g}" for p in PERCENTILES), "max")
+STATISTICS = {
+    "mean": "mean",
+    **{f"p{p:g}": f"p{p:g}" for p in PERCENTILES},
+    "max": "worst",
+    "max_apart": "worst, collector apart",
+}
+"""The rows of a table of times. A pass of Python's garbage collector may make the worst one what it is."""
 _CURVE_POINTS = 160
 
 
@@ -128,9 +134,20 @@ def _all_tbm(items: Sequence[ItemResult]) -> NDArray[np.float32]:
 
 def _times(items: Sequence[ItemResult], ids: set[str]) -> dict[str, Any]:
     chosen = [i for i in items if i.id in ids]
-    tbm = _all_tbm(chosen)
     ttfm = np.array([i.ttfm_us for i in chosen if i.ttfm_us is not None])
-    return {"tokens": len(tbm), "ttfm_us": _rounded(percentiles(ttfm)), "tbm_us": _rounded(percentiles(tbm))}
+    return {
+        "tokens": sum(len(i.tbm_us) for i in chosen),
+        "ttfm_us": _rounded(percentiles(ttfm)),
+        "tbm_us": _tbm_figures(chosen),
+    }
+
+
+def _tbm_figures(items: Sequence[ItemResult]) -> dict[str, float]:
+    """As `percentiles`, and the longest time apart from the passes of Python's garbage collector."""
+    figures = percentiles(_all_tbm(items))
+    if figures:
+        figures["max_apart"] = max(i.longest_apart_us for i in items)
+    return _rounded(figures)
 
 
 def _summary(items: Sequence[ItemResult]) -> dict[str, Any]:
@@ -146,7 +163,8 @@ def _summary(items: Sequence[ItemResult]) -> dict[str, Any]:
         "tokens": len(tbm),
         "ttfm_us": _rounded(percentiles(ttfm)),
         "compile_us": _rounded(percentiles(compiling)),
-        "tbm_us": _rounded(percentiles(tbm)),
+        "tbm_us": _tbm_figures(items),
+        "collected": sum(i.collected for i in items),
         "cpu_per_wall": round(cpu / wall, 3) if wall else None,
         "peak_memory_mib": round(max((i.memory_mib for i in items), default=0.0), 1),
         "curves": {"ttfm_us": curve(ttfm), "tbm_us": curve(tbm)},
@@ -223,12 +241,14 @@ def _time_table(
 ) -> Table:
     compared = ours is not None and bool(peers)
     table = Table(title, ["", *names, *(["vs best peer"] if compared else [])], note=note)
-    for statistic in STATISTICS:
+    for statistic, label in STATISTICS.items():
         row = [values[n].get(statistic) for n in names]
+        if not any(value is not None for value in row):
+            continue
         cells = ranked(row, [figure(v) for v in row])
         if compared and ours is not None:
             cells.append(ratio(values[ours].get(statistic), [values[p].get(statistic) for p in peers]))
-        table.add("worst" if statistic == "max" else statistic, *cells)
+        table.add(label, *cells)
     return table
 
 

@@ -27,6 +27,8 @@ class ItemResult:
         compile_us: the part of it that is compilation.
         tbm_us: microseconds of each mask and accepted token, over all instances.
         longest_at: instance and token position of the longest of them.
+        longest_apart_us: the longest of them without the passes of Python's garbage collector.
+        collected: in how many of them there was such a pass.
         wrong: a record for every instance whose verdict differs from its label.
         instances: how many instances were driven.
         memory_mib: peak memory of the process so far, in MiB.
@@ -43,6 +45,8 @@ class ItemResult:
     ttfm_us: float | None = None
     compile_us: float | None = None
     longest_at: tuple[int, int] = (0, 0)
+    longest_apart_us: float = 0.0
+    collected: int = 0
     tbm_us: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     wrong: list[dict[str, Any]] = field(default_factory=list)
     instances: int = 0

@@ -131,12 +131,15 @@ def test_masks_summary_against_numpy() -> None:
     random = np.random.default_rng(1)
     times = [list(random.lognormal(3, 1, n)) for n in (40, 900, 7)]
     found = [item(str(i), t, 10.0**i) for i, t in enumerate(times)]
+    for result, apart in zip(found, (3.0, 44.5, 7.0), strict=True):
+        result.longest_apart_us = apart
     summary = masks.summarise({"constrain": found}, 3)["engines"]["constrain"]
     flat = np.concatenate([np.array(t, np.float32) for t in times])
+    assert summary["tbm_us"].pop("max_apart") == 44.5
     for name, value in summary["tbm_us"].items():
         expected = getattr(flat, name)() if name in ("mean", "max") else np.percentile(flat, float(name[1:]))
         assert value == pytest.approx(float(expected), rel=1e-4, abs=0.006), name
-    assert list(summary["tbm_us"]) == list(masks.STATISTICS)
+    assert [*summary["tbm_us"], "max_apart"] == list(masks.STATISTICS)
     assert summary["ttfm_us"]["p50"] == 10.0
     assert summary["tokens"] == 947
 

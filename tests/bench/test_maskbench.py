@@ -6,6 +6,7 @@ reported as what they are.
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import lzma
@@ -19,6 +20,7 @@ import pytest
 from rich.console import Console
 
 from constrain.bench import corpus, maskbench
+from constrain.bench.collector import COLLECTOR
 from constrain.bench.engines import Refused
 from constrain.bench.report import ItemResult, Report, percentiles, show
 from constrain.bench.tokenizers import Tokenizer
@@ -27,11 +29,13 @@ BYTES = Tokenizer("bytes", 257, lambda: None, lambda text: list(text.encode()), 
 
 
 class _Sequence:
-    def __init__(self, texts: list[bytes], lies: bool) -> None:
-        self.texts, self.lies, self.written = texts, lies, b""
+    def __init__(self, texts: list[bytes], lies: bool, collects: bool) -> None:
+        self.texts, self.lies, self.collects, self.written = texts, lies, collects, b""
 
     def mask(self) -> None:
         at = len(self.written)
+        if self.collects and at == 2:
+            gc.collect()
         self.bits = {t[at] if at < len(t) else 256 for t in self.texts if t.startswith(self.written)}
 
     def allows(self, token: int) -> bool:
@@ -50,10 +54,10 @@ class _Sequence:
 class _Compiled:
     def __init__(self, schema: Any) -> None:
         self.texts = [t.encode() for t in schema["x-texts"]]
-        self.lies = "x-lies" in schema
+        self.lies, self.collects = "x-lies" in schema, "x-collects" in schema
 
     def start(self) -> _Sequence:
-        return _Sequence(self.texts, self.lies)
+        return _Sequence(self.texts, self.lies, self.collects)
 
 
 def finite_engine(_: Tokenizer) -> FiniteEngine:
@@ -163,6 +167,20 @@ def test_an_unknown_engine_is_named() -> None:
 def test_a_mask_that_disagrees_with_accept_is_reported() -> None:
     result = outcome(item({"x-lies": True, "x-texts": ["1234"]}, (1234, True)))
     assert "is in the mask, but is not accepted" in result.wrong[0]["text"]
+
+
+def test_passes_of_the_garbage_collector_are_told_apart() -> None:
+    COLLECTOR.watch()
+    gc.disable()
+    try:
+        with_pass = outcome(item({"x-collects": True, "x-texts": ["123456"]}, (123456, True)))
+        without = outcome(item({"x-texts": ["123456"]}, (123456, True)))
+    finally:
+        gc.enable()
+    assert (with_pass.collected, without.collected) == (1, 0)
+    assert with_pass.longest_at == (0, 2)
+    assert with_pass.longest_apart_us < with_pass.tbm_us.max()
+    assert without.longest_apart_us == pytest.approx(without.tbm_us.max(), rel=1e-5)
 
 
 def test_report_adds_up() -> None:
