@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _ATOMS = ir.NULL | ir.BOOLEAN | ir.NUMBER
 _MANY = 64  # members or listed values that take no little time
+_OF_A_SEARCH = 16  # what it takes to find out whether there is a value, as `PlainStarts.load` counts
 _NO_PATTERN: frozenset[int] = frozenset()  # the class of free names where no pattern tells names apart
 
 _ANY_OBJECT = ObjectAlternative((), {}, frozenset(), (), (), 0, None)
@@ -141,7 +142,8 @@ class PlainStarts:
         many = len(s.properties) + (0 if s.values is None else len(s.values))
         if many > _MANY:
             return None
-        return 1 + (many + 4) // 8 + (asks_of_texts(s) or asks_of_numbers(s))
+        sought = self._inhabitation.count_sought(s.properties.values()) if s.properties else 0
+        return 1 + (many + 4) // 8 + (asks_of_texts(s) or asks_of_numbers(s)) + _OF_A_SEARCH * sought
 
     def is_text(self, variable: Variable) -> bool:
         """Whether a variable admits all strings and nothing else; it is started then."""

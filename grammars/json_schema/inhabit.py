@@ -123,6 +123,11 @@ class Inhabitation:
         known = self._inhabited_parts
         return [known[i] if i in known else self._part(i) for i in indices]
 
+    def count_sought(self, indices: Iterable[int]) -> int:
+        """Of how many of these subschemas `parts` would have to look for a value."""
+        known, evident = self._inhabited_parts, self._forms.is_evident
+        return sum(i not in known and not evident(i) for i in indices)
+
     def _part(self, index: int | None) -> Variable | None:
         assert index is not None
         variable = self._forms.closure(index)

@@ -138,6 +138,11 @@ class NormalForm:
         (index,) = variable
         return index >= 0 and self._evidence.has_value(index)
 
+    def is_evident(self, index: int) -> bool:
+        """Whether the fields of a subschema show that it has a value, with nothing looked into."""
+        variable = self.closure(index)
+        return not variable or self.evidently_has_value(variable)
+
     def is_deferred(self, index: int) -> bool:
         """Whether a subschema is yet to be read; it has a value then."""
         return type(self._subschemas[index]) is Deferred
