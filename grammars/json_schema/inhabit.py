@@ -257,6 +257,8 @@ class Inhabitation:
             for b in atoms.booleans:
                 best = min(best, 4 if b else 5)
             for number in atoms.numbers:
+                if any_value and number_language(number).start:
+                    return 0
                 best = min(best, number_bytes(number))
         if types & ir.STRING and not (any_value and best < INFINITE):
             for s in forms.strings(variable):
