@@ -116,10 +116,11 @@ class Language(ABC):
     def run(self, text: bytes, state: int | None = None) -> int:
         """The state after `text`, from `state` or from the start."""
         at = self.start if state is None else state
+        row = self.row
         for byte in text:
             if at == DEAD:
-                return DEAD
-            at = self.next(at, byte)
+                break
+            at = row(at).item(byte)
         return at
 
     def matches(self, text: bytes) -> bool:

@@ -400,6 +400,10 @@ class Terms:
 
     def searched(self, term: Term) -> Term:
         """`term` somewhere in a text."""
+        if type(term) is Union and term.anchored:
+            apart = [self.searched(option) for option in term.options if option.anchored]
+            together = self.union([option for option in term.options if not option.anchored])
+            return self.union(apart if together is self.EMPTY else [*apart, self.searched(together)])
         at_start, at_end, middle = self._anchors(term)
         if not middle.anchored:
             found = middle if at_end else self.then_any_text(middle)
