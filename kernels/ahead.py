@@ -12,6 +12,7 @@ from numba.core import types
 from .intern import memo_value, new_memos, rehash_memo, rehash_records
 from .loops import find_key_loop, find_loop
 from .mask import accept_byte, accept_token
+from .plain_schemas import look_at_all
 from .query import only_byte, position_may_end
 from .settle import settle_atom
 
@@ -34,6 +35,7 @@ def compile_ahead() -> None:
         (only_byte, 2),
         (position_may_end, 2),
         (settle_atom, 2),
+        (look_at_all, 8),
     )
     for kernel, count in kernels:
         kernel.compile((number,) * count)

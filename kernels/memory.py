@@ -93,6 +93,16 @@ CONTEXT_SIZE = PLAIN_ROW + 4
 if config.BOUNDSCHECK:
 
     @njit
+    def int64_at(address: int, length: int) -> Any:
+        """So many int64 at an address."""
+        return numba.carray(context(address), (length,))
+
+    @njit
+    def uint8_at(address: int, length: int) -> Any:
+        """So many bytes at an address."""
+        return numba.carray(_pointer_u8(address), (length,))
+
+    @njit
     def view(C: Any, table: int) -> Any:
         """An int64 table."""
         return numba.carray(context(C[table]), (C[LENGTHS + table],))
@@ -108,6 +118,16 @@ if config.BOUNDSCHECK:
         return numba.carray(_pointer_u8(C[table]), (C[LENGTHS + table],))
 
 else:
+
+    @njit
+    def int64_at(address: int, length: int) -> Any:  # noqa: ARG001
+        """So many int64 at an address."""
+        return context(address)
+
+    @njit
+    def uint8_at(address: int, length: int) -> Any:  # noqa: ARG001
+        """So many bytes at an address."""
+        return _pointer_u8(address)
 
     @njit
     def view(C: Any, table: int) -> Any:

@@ -60,27 +60,29 @@ def undecided(
     choice = forms.choice(whole)
     if choice is None:
         return None
-    values: list[tuple[bytes, int]] = []
+    branches = choice.branches
     names = dict.fromkeys(choice.names)
     is_open = choice.is_open
-    for value, branch in choice.branches.items():
-        if not forms.is_deferred(branch):
-            if not inhabitation.inhabited(forms.variable((branch,))):
-                continue
-            spoken_of, admits_others = forms.names_of(branch)
-            names.update(dict.fromkeys(spoken_of))
-            is_open = is_open or admits_others
-        values.append((value.encode(), branch))
-    values.sort()
+    impossible: set[int] = set()
+    for branch in forms.branches_at_hand(choice):
+        if not inhabitation.inhabited(forms.variable((branch,))):
+            impossible.add(branch)
+            continue
+        spoken_of, admits_others = forms.names_of(branch)
+        names.update(dict.fromkeys(spoken_of))
+        is_open = is_open or admits_others
+    values = sorted(branches)  # by code points, which is the order of UTF-8
+    if impossible:
+        values = [value for value in values if branches[value] not in impossible]
     rule = Rule(dict.fromkeys(names), (), None)
     together = ObjectAlternative((rule,), {}, frozenset(), (), (choice.tag,), 1, None, closed=not is_open)
     return Undecided(
         variable,
         whole,
         choice.tag,
-        [v for v, _ in values],
-        [b for _, b in values],
-        forms.texts(v.decode() for v, _ in values),
+        [value.encode() for value in values],
+        [branches[value] for value in values],
+        forms.texts(values),
         together,
         reserve(len(values)),
     )

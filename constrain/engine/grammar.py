@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.engine import unicode_data
+from constrain.engine.plain_copies import are_plain
 from constrain.engine.text_style import Escapes, PropertyOrder, TextStyle, Whitespace
 from constrain.grammars.errors import InvalidSchemaError, UnsupportedSchemaError
 from constrain.grammars.json_schema.deferred import read_all
 from constrain.grammars.json_schema.enforceable import check_enforceable
+from constrain.grammars.json_schema.frozen import look_at_many_with
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
 from constrain.grammars.json_schema.load import NOT_YET, load
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_CACHE_BYTES = 256 << 20
 
 add_source(unicode_data.ranges)
+look_at_many_with(are_plain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from constrain.engine.markers import Markers
 from constrain.engine.matcher import Matcher
 from constrain.engine.text_style import Escapes, PropertyOrder, TextStyle, Whitespace
 from constrain.grammars.errors import ConstrainError, ToolFormatError
-from constrain.grammars.json_schema.deferred import frozen, thawed
+from constrain.grammars.json_schema.frozen import frozen_all, thawed
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema, Unenforced
 from constrain.grammars.json_schema.normal import NormalForm, Variable
@@ -90,8 +90,9 @@ class ToolCallGrammar(Grammar):
         # Most tools are plain, which is soon seen; in the others there may be something that cannot be enforced.
         self._schemas: list[bytes] = []
         self._is_plain: list[bool] = []
-        for i, tool in enumerate(self.tools):
-            plain = self._plain(tool.argument_schema)
+        copies = frozen_all([tool.argument_schema for tool in self.tools])
+        for i, (tool, data) in enumerate(zip(self.tools, copies, strict=True)):
+            plain = data if data is not None and self._can_write(tool.argument_schema, data) else None
             self._schemas.append(plain or marshal.dumps(json.loads(_content(tool.argument_schema)), 4))
             self._is_plain.append(plain is not None)
             if plain is None:
@@ -118,16 +119,13 @@ class ToolCallGrammar(Grammar):
                     f"the format {self.format.name!r} cannot write this name; it takes {self.format.names.words}",
                 )
 
-    def _plain(self, parameters: dict[str, Any]) -> bytes | None:
-        """A copy of a schema that evidently can be enforced, and be written by the format; None of any other."""
-        data = frozen(parameters)
-        if data is None:
-            return None
+    def _can_write(self, parameters: dict[str, Any], data: bytes) -> bool:
+        """Whether the format evidently can write the values of a plain schema; `data` is its copy."""
         is_json = isinstance(self.format.arguments, JsonArguments)
         if is_json and self._style.escapes == "any":
-            return data
+            return True
         fits = is_json or has_plain_names(parameters)
-        return data if fits and not any(text in data for text in self._forbidden) else None
+        return fits and not any(text in data for text in self._forbidden)
 
     @cached_property
     def _forbidden(self) -> tuple[bytes, ...]:

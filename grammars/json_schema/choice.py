@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from constrain.grammars.json_schema.deferred import WITHOUT_MEANING
+from constrain.grammars.json_schema.frozen import WITHOUT_MEANING
 
 MIN_BRANCHES = 16
 """Fewer branches are followed side by side, which costs little then."""
@@ -41,8 +41,11 @@ class Choice:
         return replace(self, branches={value: number + offset for value, number in self.branches.items()})
 
 
-def find_tag(schemas: Sequence[object]) -> tuple[str, list[list[str]]] | None:
-    """The member that tells these schemas apart, and the values that each lists for it; None where there is none."""
+def find_tag(schemas: Sequence[object]) -> tuple[str, dict[str, int]] | None:
+    """The member that tells these schemas apart, and by value for it the position of the schema that lists it.
+
+    None where there is none.
+    """
     first = schemas[0]
     if type(first) is not dict:
         return None
@@ -57,28 +60,34 @@ def find_tag(schemas: Sequence[object]) -> tuple[str, list[list[str]]] | None:
     return None
 
 
-def _values(schemas: Sequence[Any], tag: str) -> list[list[str]] | None:
-    out: list[list[str]] = []
+def _values(schemas: Sequence[Any], tag: str) -> dict[str, int] | None:
+    out: dict[str, int] = {}
     count = 0
-    for schema in schemas:
+    for position, schema in enumerate(schemas):
         try:
+            member = schema["properties"][tag]
             if schema["type"] != "object" or tag not in schema["required"] or not schema.keys() <= _OF_BRANCHES:
                 return None
-            member = schema["properties"][tag]
-            values = [member["const"]] if "const" in member else member["enum"]
-            if not member.keys() <= _OF_TAGS or ("const" in member and "enum" in member):
-                return None
+            if len(member) > 1:
+                if not member.keys() <= _OF_TAGS or member.get("type", "string") != "string":
+                    return None
+            value = member.get("const")
+            if type(value) is str and "enum" not in member:
+                out[value] = position
+                count += 1
+                continue
+            values = member["enum"]
         except (KeyError, TypeError, AttributeError):
             return None
-        if type(values) is not list or member.get("type", "string") != "string":
+        if type(values) is not list or "const" in member:
             return None
         for value in values:
             if type(value) is not str:
                 return None
+            out[value] = position
         count += len(values)
-        out.append(values)
     # Values that one branch lists twice make it seem that two do; then the branches are compared in other ways.
-    return out if len({value for values in out for value in values}) == count else None
+    return out if len(out) == count else None
 
 
 def shortest_values(values: Sequence[tuple[bytes, int]], cost: Callable[[bytes], int]) -> list[int]:

@@ -1,100 +1,17 @@
 """Subschemas that are read when something asks for their members.
 
-Most schemas of most tools are plain: types, members, items and lists of texts. Of such a *fragment* a quick look tells
-that it is well-formed, that every keyword in it is enforced, and that it has a value; so reading it can wait until
-generation gets there, and for the tools that a model does not call it never happens. A fragment that is in any way out
-of the ordinary is not deferred but read at once, so that nothing that can fail is left for later.
-
-A fragment is kept as bytes: a copy that the caller cannot change, made faster than any other.
+A *fragment* that is plain (see `frozen`) cannot fail, so reading it can wait until generation gets there, and for the
+tools that a model does not call it never happens.
 """
 
 from __future__ import annotations
 
-import marshal
 from dataclasses import dataclass
 from typing import Any
 
 from constrain.grammars.json_schema.dialect import Dialect
+from constrain.grammars.json_schema.frozen import thawed
 from constrain.grammars.json_schema.ir import OBJECT, Subschema
-
-MAX_DEPTH = 40
-"""How deep a fragment may nest."""
-
-WITHOUT_MEANING = frozenset(
-    ("title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly")
-)
-"""Keywords that ask nothing in any draft."""
-
-_SIMPLE = frozenset(("string", "integer", "number", "boolean", "null"))
-_OF_SCALARS = WITHOUT_MEANING | {"type"}
-_OF_ENUMS = WITHOUT_MEANING | {"type", "enum", "const"}
-_OF_OBJECTS = WITHOUT_MEANING | {"type", "properties", "required", "additionalProperties"}
-_OF_ARRAYS = WITHOUT_MEANING | {"type", "items"}
-
-
-def frozen(schema: Any) -> bytes | None:
-    """A copy of a schema that plainly describes objects: well-formed, enforced, and with a value; None of any other.
-
-    It is taken as it would be read from draft 06 on.
-    """
-    try:
-        data = marshal.dumps(schema, 4)  # of the types that JSON has as they are, and of nothing made from them
-        if b"\xed" in data:  # the first byte of surrogates, and of a few letters
-            return None
-        return data if _is_plain_object(schema, 0) else None
-    except (AttributeError, TypeError, ValueError):  # something is not what it should be; to be said where it is read
-        return None
-
-
-def thawed(data: bytes) -> Any:
-    """The schema that `frozen` copied."""
-    return marshal.loads(data)
-
-
-def _is_plain_object(schema: Any, depth: int) -> bool:
-    if depth > MAX_DEPTH or not schema.keys() <= _OF_OBJECTS or schema["type"] != "object":
-        return False
-    members = schema.get("properties", _NONE)
-    "".join(members)  # they are texts
-    for member in members.values():
-        kind = member.get("type")
-        if kind in _SIMPLE and (len(member) == 1 or member.keys() <= _OF_SCALARS):
-            continue
-        if not _is_plain(member, kind, depth):
-            return False
-    if "required" in schema:
-        required = schema["required"]
-        names = {*required}
-        if type(required) is not list or len(names) != len(required) or not members.keys() >= names:
-            return False
-    return "additionalProperties" not in schema or type(schema["additionalProperties"]) is bool
-
-
-_NONE: dict[str, Any] = {}
-
-
-def _is_plain(schema: Any, kind: object, depth: int) -> bool:
-    """Whether a schema of this `type` is plain, one of a simple type alone aside."""
-    if kind == "array":
-        if depth > MAX_DEPTH or not schema.keys() <= _OF_ARRAYS:
-            return False
-        if "items" not in schema:
-            return True
-        items = schema["items"]
-        kind = items.get("type")
-        if kind in _SIMPLE and (len(items) == 1 or items.keys() <= _OF_SCALARS):
-            return True
-        return _is_plain(items, kind, depth + 1)
-    if kind == "object":
-        return _is_plain_object(schema, depth + 1)
-    if kind is not None and kind != "string":
-        return False
-    if "enum" in schema:
-        values = schema["enum"]
-        "".join(values)
-        return bool(values) and type(values) is list and "const" not in schema and schema.keys() <= _OF_ENUMS
-    return "const" in schema and type(schema["const"]) is str and bool(schema.keys() <= _OF_ENUMS)
-
 
 @dataclass(frozen=True, slots=True)
 class Fragments:
@@ -170,16 +87,29 @@ _blank = Subschema("", OBJECT)
 _DEFAULTS = {n: getattr(_blank, n) for n in Subschema.__dataclass_fields__ if n not in (*_READ, "pointer", "source")}
 
 
+class _Subschemas(list[Subschema]):
+    """Subschemas of which those that are deferred are made ready to be read when they are asked for by number.
+
+    In all other ways it is the list that it looks like: whoever goes through it sees what stands for the deferred ones.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        s = list.__getitem__(self, index)
+        if type(s) is Deferred and type(s.source) is Fragments:
+            fragments = s.source
+            s = self[index] = object.__new__(Deferred)
+            s.source = (fragments, index if index >= 0 else len(self) + index, self)
+        return s
+
+
 def bound(subschemas: list[Subschema]) -> list[Subschema]:
     """A list of the same subschemas, to which more can be added, with those that are deferred ready to be read.
 
     What is read below them is added to the list.
     """
-    out = list(subschemas)
-    for number, s in enumerate(subschemas):
-        if type(s) is Deferred:
-            out[number] = _bound(s, number, out)
-    return out
+    return _Subschemas(subschemas) if Deferred in map(type, subschemas) else [*subschemas]
 
 
 def add_bound(out: list[Subschema], subschemas: list[Subschema]) -> None:
@@ -188,13 +118,14 @@ def add_bound(out: list[Subschema], subschemas: list[Subschema]) -> None:
     out += [s if type(s) is Deferred else s.moved(offset) for s in subschemas]
     for number, s in enumerate(subschemas):
         if type(s) is Deferred:
-            out[offset + number] = _bound(s, number, out)
+            one: Subschema = object.__new__(Deferred)
+            one.source = (s.source, number, out)
+            out[offset + number] = one
 
 
-def _bound(s: Subschema, number: int, out: list[Subschema]) -> Subschema:
-    one: Subschema = object.__new__(Deferred)
-    one.source = (s.source, number, out)
-    return one
+def is_deferred(subschemas: list[Subschema], number: int) -> bool:
+    """Whether a subschema is yet to be read. It has a value then."""
+    return type(list.__getitem__(subschemas, number)) is Deferred
 
 
 def at_hand(subschemas: list[Subschema]) -> list[tuple[int, Subschema]]:
@@ -205,6 +136,8 @@ def at_hand(subschemas: list[Subschema]) -> list[tuple[int, Subschema]]:
 def read_all(subschemas: list[Subschema]) -> list[Subschema]:
     """A list of the same subschemas with none that is deferred; what those contain follows at the end."""
     out = bound(subschemas)
-    for s in out:  # which grows
-        _ = s.properties
-    return out
+    number = 0
+    while number < len(out):  # which grows
+        _ = out[number].properties
+        number += 1
+    return [*out]

@@ -22,7 +22,7 @@ from typing import NamedTuple, cast
 from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema import ir
 from constrain.grammars.json_schema.beginnings import begin_apart
-from constrain.grammars.json_schema.deferred import at_hand
+from constrain.grammars.json_schema.deferred import at_hand, is_deferred
 from constrain.grammars.json_schema.dual import ALWAYS, Atom, Option, duals, option
 from constrain.grammars.json_schema.equal import content
 from constrain.grammars.json_schema.ir import Subschema
@@ -259,7 +259,9 @@ class Expansion:
 
     def note_added(self, first: int) -> None:
         """Take notice of subschemas that were added to the list from number `first` on."""
-        self._marks = self._marks or any(self._tracks(i) for i in range(first, len(self._subschemas)))
+        self._marks = self._marks or any(
+            self._tracks(i) for i in range(first, len(self._subschemas)) if not is_deferred(self._subschemas, i)
+        )
 
     def closure(self, signed: int) -> frozenset[int]:
         """A signed subschema as a set of those that say something, `all_of` followed."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from constrain.grammars.errors import InvalidSchemaError
-from constrain.grammars.json_schema.deferred import at_hand
+from constrain.grammars.json_schema.deferred import Deferred, at_hand
 from constrain.grammars.json_schema.dialect import LATEST
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.loader import Loader
@@ -96,7 +96,7 @@ def _refuse_circles(subschemas: list[Subschema]) -> None:
             for target in subschemas[number].in_place():
                 if target in path:
                     _raise_circle(subschemas, list(path), target)
-                if target not in done:
+                if target not in done and type(subschemas[target]) is not Deferred:  # which applies nothing
                     stack.append(target)
 
 

@@ -22,9 +22,10 @@ from typing import Any, NoReturn, TypeVar
 
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
 from constrain.grammars.json_schema.choice import MIN_BRANCHES, Choice, find_tag
-from constrain.grammars.json_schema.deferred import WITHOUT_MEANING, Deferred, Fragments, frozen
+from constrain.grammars.json_schema.deferred import Deferred, Fragments
 from constrain.grammars.json_schema.dialect import Dialect
 from constrain.grammars.json_schema.dynamic_scope import DynamicScopes
+from constrain.grammars.json_schema.frozen import WITHOUT_MEANING, frozen_all
 from constrain.grammars.json_schema.ir import ANY_TYPE, NULL, Subschema, Unenforced
 from constrain.grammars.json_schema.keywords import IN_PLACE, TYPES, read_admitted, readers_of
 from constrain.grammars.json_schema.references import References, Scope, Target
@@ -146,30 +147,25 @@ class Loader:
         mode = self._mode_in_place()
         # Where objects are closed from outside, it matters which members the parts have.
         open_now = self._dynamic_scope or (self._close and not self._passes_closing)
+        copies = [None] * len(schemas) if open_now else frozen_all(schemas)
         group: list[int] = []
-        branches: dict[str, int] = {}
-        names: dict[str, None] = {}
-        shapes: set[tuple[str, ...]] = set()
+        names: set[str] = set()
         is_open = False
         pointer = f"{self.node.pointer}/{keyword}/"
         fragments = Fragments({}, {}, pointer, self.dialect, mode, self._close)
         deferred = Deferred.of(fragments)
-        for position, schema in enumerate(schemas):
-            data = None if open_now else frozen(schema)
+        for position, (schema, data) in enumerate(zip(schemas, copies, strict=True)):
             if data is None:
-                number = self.in_place(schema, f"/{keyword}/{position}")
-            else:
-                assert isinstance(schema, dict)
-                number = len(self.subschemas)
-                self.subschemas.append(deferred)
-                fragments.data[number], fragments.positions[number] = data, position
-                shapes.add(tuple(schema["properties"]))
-                is_open = is_open or schema.get("additionalProperties", not mode & CLOSED)
+                group.append(self.in_place(schema, f"/{keyword}/{position}"))
+                continue
+            assert isinstance(schema, dict)
+            number = len(self.subschemas)
+            self.subschemas.append(deferred)
+            fragments.data[number], fragments.positions[number] = data, position
+            names.update(schema["properties"])
+            is_open = is_open or schema.get("additionalProperties", not mode & CLOSED)
             group.append(number)
-            for value in values[position]:
-                branches[value] = number
-        for shape in shapes:
-            names.update(dict.fromkeys(shape))
+        branches = {value: group[position] for value, position in values.items()}
         self.node.choice = Choice(tag, branches, tuple(sorted(names)), is_open)
         return group
 

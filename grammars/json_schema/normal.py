@@ -36,7 +36,7 @@ from constrain.grammars.json_schema.alternatives import (
 from constrain.grammars.json_schema.beginnings import begin_apart
 from constrain.grammars.json_schema.choice import Choice
 from constrain.grammars.json_schema.declared_order import declared_names
-from constrain.grammars.json_schema.deferred import Deferred, add_bound, at_hand, bound
+from constrain.grammars.json_schema.deferred import add_bound, at_hand, bound, is_deferred
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.evident import Evidence, only_lists
 from constrain.grammars.json_schema.expansion import NOTHING_BESIDE, Conjunction, Expansion, beside_groups
@@ -128,8 +128,11 @@ class NormalForm:
             return None
         if beside_groups(s) != NOTHING_BESIDE or len(s.any_of) + len(s.one_of) != 1:
             return None
-        plain = all(self.is_deferred(b) or self.is_plain(b) for b in s.choice.branches.values())
-        return s.choice if plain else None
+        return s.choice if all(map(self.is_plain, self.branches_at_hand(s.choice))) else None
+
+    def branches_at_hand(self, choice: Choice) -> list[int]:
+        """The branches of a choice that are not yet to be read. The others have a value each."""
+        return [b for b in choice.branches.values() if not is_deferred(self._subschemas, b)]
 
     def evidently_has_value(self, variable: Variable) -> bool:
         """Whether the fields of a variable's only subschema show that it has a value, with nothing looked into."""
@@ -145,7 +148,7 @@ class NormalForm:
 
     def is_deferred(self, index: int) -> bool:
         """Whether a subschema is yet to be read; it has a value then."""
-        return type(self._subschemas[index]) is Deferred
+        return is_deferred(self._subschemas, index)
 
     def names_of(self, index: int) -> tuple[Iterable[str], bool]:
         """The names that a plain subschema without patterns speaks of, and whether it admits others."""

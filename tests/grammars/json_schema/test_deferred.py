@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import constrain
-from constrain.grammars.json_schema.deferred import MAX_DEPTH, frozen, thawed
+from constrain.grammars.json_schema.frozen import MAX_DEPTH, frozen, thawed
 from tests.oracles import FULL, vocabulary
 
 NAMES = st.sampled_from(["a", "b", "type", "é", "required", "\ud800", "\ud7ff"])
