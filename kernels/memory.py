@@ -120,12 +120,12 @@ if config.BOUNDSCHECK:
 else:
 
     @njit
-    def int64_at(address: int, length: int) -> Any:  # noqa: ARG001
+    def int64_at(address: int, length: int) -> Any:
         """So many int64 at an address."""
         return context(address)
 
     @njit
-    def uint8_at(address: int, length: int) -> Any:  # noqa: ARG001
+    def uint8_at(address: int, length: int) -> Any:
         """So many bytes at an address."""
         return _pointer_u8(address)
 

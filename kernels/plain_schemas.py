@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .jit import njit
 from .memory import int64_at, uint8_at
 
@@ -30,17 +32,17 @@ MAX_OPEN = 64
 MAX_NAMES = 1 << 12
 """How many names of members may be known at a time."""
 
-# The memory of a reading: where it is; the text read last; how many values are numbered; how many numbers were followed
-# to get here; how many names are known; steps taken.
-_AT, _START, _LENGTH, _NUMBERED, _AWAY, _NAMES, _STEPS = range(7)
+# The memory of a reading: start and length of the text read last; how many values are numbered; how many numbers were
+# followed to get here; how many names are known; steps taken.
+_START, _LENGTH, _NUMBERED, _AWAY, _NAMES, _STEPS = range(6)
 # Then frames, each of a schema that is being read: its keywords; its type; where its list of required names is; how
-# many names were known before; where to go on after it, -1 if just there; whether its properties are being read; where
-# to go on after those.
-_FRAMES = 7
-_WORDS, _TYPE, _REQUIRED, _BASE, _BACK, _INSIDE, _INSIDE_BACK = range(7)
+# many names were known before; where to go on after it, and after its properties, -1 if just there; whether these are
+# being read.
+_FRAMES = 6
+_WORDS, _TYPE, _REQUIRED, _BASE, _BACK, _INSIDE_BACK, _INSIDE = range(7)
 _FRAME_WIDTH = 7
 # Then how many items are to come in each list that is open, -1 for a dict; start and length of each name, and whether
-# it is required; and where each numbered value is.
+# it was required; and where each numbered value is.
 _STILL = _FRAMES + MAX_NESTING * _FRAME_WIDTH
 _KNOWN = _STILL + MAX_OPEN
 NUMBERED = _KNOWN + 3 * MAX_NAMES
@@ -49,143 +51,114 @@ _AGAIN, _CLOSE, _DICT, _LIST = b"r0{["
 _NONE, _TRUE, _FALSE, _INT, _FLOAT, _LONG = b"NTFigl"
 _SHORT, _SHORT_INTERNED, _ASCII, _ASCII_INTERNED, _UNICODE, _INTERNED = b"zZaAut"
 
+# D are the bytes and M the memory. What reads a value takes where it begins, and returns where the next one does: -1
+# where it is not what it should be.
+
 
 @njit
 def _number(D: Any, at: int) -> int:
-    return int(D[at]) | int(D[at + 1]) << 8 | int(D[at + 2]) << 16 | int(D[at + 3]) << 24
+    return np.int64(D[at]) | np.int64(D[at + 1]) << 8 | np.int64(D[at + 2]) << 16 | np.int64(D[at + 3]) << 24
 
 
 @njit
-def _take(D: Any, M: Any, end: int) -> int:
-    """The type of the next value, of which the content comes next; -1 at the end."""
-    at = M[_AT]
+def _kind(D: Any, M: Any, end: int, at: int) -> int:
+    """The type of the value at `at`, which gets its number; 0 at the end."""
     if at >= end:
-        return -1
-    code = int(D[at])
+        return 0
+    code = np.int64(D[at])
     if code & 128 and M[_AWAY] == 0:
         M[NUMBERED + M[_NUMBERED]] = at
         M[_NUMBERED] += 1
-    M[_AT] = at + 1
     return code & 127
 
 
 @njit
-def _follow(D: Any, M: Any, end: int) -> int:
-    """Go to the next value if only its number is here; where to go on after it, -1 if just there, -2 if nowhere."""
-    at = M[_AT]
-    if at >= end or D[at] != _AGAIN:
-        return -1
+def _first_place(D: Any, M: Any, at: int) -> int:
+    """Where the value is whose number is at `at`."""
     number = _number(D, at + 1)
-    if number >= M[_NUMBERED]:
-        return -2
-    M[_AT] = M[NUMBERED + number]
-    M[_AWAY] += 1
+    return M[NUMBERED + number] if number < M[_NUMBERED] else -1
+
+
+@njit
+def _pass_text(D: Any, M: Any, end: int, at: int, kind: int) -> int:
+    """Pass over the content of a text without surrogates and note its place."""
+    if kind in (_SHORT, _SHORT_INTERNED):
+        start, length = at + 1, np.int64(D[at])
+    elif kind in (_ASCII, _ASCII_INTERNED, _UNICODE, _INTERNED):
+        start, length = at + 4, _number(D, at)
+    else:
+        return -1
+    if start + length > end:
+        return -1
+    if kind in (_UNICODE, _INTERNED):
+        for i in range(start, start + length - 1):
+            if D[i] == 0xED and D[i + 1] >= 0xA0:
+                return -1
+    M[_START], M[_LENGTH] = start, length
+    return start + length
+
+
+@njit
+def _read_text(D: Any, M: Any, end: int, at: int) -> int:
+    """Read a text and note its place."""
+    kind = _kind(D, M, end, at)
+    if kind != _AGAIN:
+        return _pass_text(D, M, end, at + 1, kind)
+    place = _first_place(D, M, at)
+    if place < 0 or _pass_text(D, M, end, place + 1, np.int64(D[place]) & 127) < 0:
+        return -1
     return at + 5
 
 
 @njit
-def _return(M: Any, back: int) -> None:
-    if back >= 0:
-        M[_AT] = back
-        M[_AWAY] -= 1
+def _read_texts(D: Any, M: Any, end: int, at: int, base: int) -> int:
+    """Read a list of texts. If `base` is not negative, each must be one of the names known from there on, and another.
 
-
-@njit
-def _pass_text(D: Any, M: Any, end: int, kind: int) -> bool:
-    """Whether what comes next is the content of a text, without surrogates; passes over it and notes its place."""
-    at = M[_AT]
-    if kind in (_SHORT, _SHORT_INTERNED):
-        start, length = at + 1, int(D[at])
-    elif kind in (_ASCII, _ASCII_INTERNED, _UNICODE, _INTERNED):
-        start, length = at + 4, _number(D, at)
-    else:
-        return False
-    if start + length > end:
-        return False
-    if kind in (_UNICODE, _INTERNED):
-        for i in range(start, start + length - 1):
-            if D[i] == 0xED and D[i + 1] >= 0xA0:
-                return False
-    M[_START], M[_LENGTH] = start, length
-    M[_AT] = start + length
-    return True
-
-
-@njit
-def _read_text(D: Any, M: Any, end: int) -> bool:
-    back = _follow(D, M, end)
-    if back == -2:
-        return False
-    fits = _pass_text(D, M, end, _take(D, M, end))
-    _return(M, back)
-    return fits
-
-
-@njit
-def _read_texts(D: Any, M: Any, end: int) -> int:
-    """The length of the next value if it is a list of texts; else -1."""
-    back = _follow(D, M, end)
-    if back == -2 or _take(D, M, end) != _LIST:
-        return -1
-    count = _number(D, M[_AT])
-    M[_AT] += 4
-    for _ in range(count):
-        if not _read_text(D, M, end):
+    It was read before then.
+    """
+    back = -1
+    if at < end and D[at] == _AGAIN:
+        back, at = at + 5, _first_place(D, M, at)
+        if at < 0:
             return -1
-    _return(M, back)
-    return count
+    away = 1 if back >= 0 or base >= 0 else 0
+    M[_AWAY] += away
+    if _kind(D, M, end, at) != _LIST:
+        return -1
+    count = _number(D, at + 1)
+    at += 5
+    last = base - 1
+    for _ in range(count):
+        at = _read_text(D, M, end, at)
+        if at < 0:
+            return -1
+        if base >= 0:
+            last = _find_name(D, M, base, last)
+            if last < 0:
+                return -1
+    M[_AWAY] -= away
+    return back if back >= 0 else at
 
 
 @njit
-def _pass(D: Any, M: Any, end: int) -> bool:
-    """Whether the next value is one of JSON; passes over it."""
-    opened = 0
-    while True:
-        kind = _take(D, M, end)
-        if kind in (_LIST, _DICT):
-            if opened == MAX_OPEN:
-                return False
-            M[_STILL + opened] = -1
-            if kind == _LIST:
-                M[_STILL + opened] = _number(D, M[_AT])
-                M[_AT] += 4
-            opened += 1
-            if M[_STILL + opened - 1]:
-                continue
-            opened -= 1
-        elif kind == _CLOSE:
-            opened -= 1
-        elif kind in (_INT, _AGAIN):
-            M[_AT] += 4
-        elif kind == _FLOAT:
-            M[_AT] += 8
-        elif kind == _LONG:
-            digits = _number(D, M[_AT])
-            M[_AT] += 4 + 2 * (digits if digits < 1 << 31 else (1 << 32) - digits)
-        elif kind not in (_NONE, _TRUE, _FALSE) and not _pass_text(D, M, end, kind):
-            return False
-        while opened and M[_STILL + opened - 1] > 0:  # one item of a list is read
-            M[_STILL + opened - 1] -= 1
-            if M[_STILL + opened - 1]:
-                break
-            opened -= 1
-        if not opened:
-            return True
+def _find_name(D: Any, M: Any, base: int, last: int) -> int:
+    """The number of the text read last among the names from `base` on, which is marked; -1 if it was, or is not there.
 
-
-@njit
-def _code(D: Any, M: Any, row: int) -> int:
-    """The code of the text read last in the table of words at `row`; 0 where it is not there."""
+    The search begins after `last`, as names are mostly required in the order in which they are declared.
+    """
     start, length = M[_START], M[_LENGTH]
-    while D[row]:
-        if D[row] == length:
-            i = 0
-            while i < length and D[row + 2 + i] == D[start + i]:
-                i += 1
-            if i == length:
-                return int(D[row + 1])
-        row += WORD_WIDTH
-    return 0
+    stop = M[_NAMES]
+    i = last
+    for _ in range(base, stop):
+        i = i + 1 if i + 1 < stop else base
+        name = _KNOWN + 3 * i
+        if M[name + 1] == length and _same(D, M[name], start, length):
+            if M[name + 2]:
+                return -1
+            M[name + 2] = 1
+            return i
+        M[_STEPS] += 1
+    return -1
 
 
 @njit
@@ -198,37 +171,58 @@ def _same(D: Any, a: int, b: int, length: int) -> bool:
 
 
 @njit
-def _has_names(D: Any, M: Any, end: int, base: int) -> bool:
-    """Whether the next value, a list of texts, holds some of the names that are known from `base` on, each once."""
-    back = _follow(D, M, end)
-    M[_AWAY] += 1  # what is numbered here was so when it was first read
-    _take(D, M, end)
-    count = _number(D, M[_AT])
-    M[_AT] += 4
-    known = M[_NAMES] - base
-    for i in range(base, M[_NAMES]):
-        M[_KNOWN + 3 * i + 2] = 0
-    fits = count <= known
-    next = 0  # they mostly come in the same order
-    for _ in range(count if fits else 0):
-        _read_text(D, M, end)
-        tried = 0
-        while tried < known:
-            i = base + next
-            next = next + 1 if next + 1 < known else 0
-            if M[_KNOWN + 3 * i + 1] == M[_LENGTH] and _same(D, M[_KNOWN + 3 * i + 0], M[_START], M[_LENGTH]):
-                fits = M[_KNOWN + 3 * i + 2] == 0
-                M[_KNOWN + 3 * i + 2] = 1
+def _pass(D: Any, M: Any, end: int, at: int) -> int:
+    """Pass over a value of JSON."""
+    opened = 0
+    while True:
+        kind = _kind(D, M, end, at)
+        at += 1
+        if kind in (_LIST, _DICT):
+            if opened == MAX_OPEN:
+                return -1
+            still = -1
+            if kind == _LIST:
+                still = _number(D, at)
+                at += 4
+            if still:
+                M[_STILL + opened] = still
+                opened += 1
+                continue
+        elif kind == _CLOSE:
+            opened -= 1
+        elif kind in (_INT, _AGAIN):
+            at += 4
+        elif kind == _FLOAT:
+            at += 8
+        elif kind == _LONG:
+            digits = _number(D, at)
+            at += 4 + 2 * (digits if digits < 1 << 31 else (1 << 32) - digits)
+        elif kind not in (_NONE, _TRUE, _FALSE):
+            at = _pass_text(D, M, end, at, kind)
+            if at < 0:
+                return -1
+        while opened and M[_STILL + opened - 1] > 0:  # an item of a list is read
+            M[_STILL + opened - 1] -= 1
+            if M[_STILL + opened - 1]:
                 break
-            tried += 1
-        M[_STEPS] += tried >> 3
-        if tried == known:
-            fits = False
-        if not fits:
-            break
-    M[_AWAY] -= 1
-    _return(M, back)
-    return fits
+            opened -= 1
+        if not opened:
+            return at
+
+
+@njit
+def _code(D: Any, M: Any, row: int) -> int:
+    """The code of the text read last in the table of words at `row`; 0 where it is not there."""
+    start, length = M[_START], M[_LENGTH]
+    while D[row]:
+        if D[row] == length:
+            i = 0
+            while i < length and D[row + 2 + i] == D[start + i]:
+                i += 1
+            if i == length:
+                return np.int64(D[row + 1])
+        row += WORD_WIDTH
+    return 0
 
 
 @njit
@@ -251,96 +245,113 @@ def _is_sound(words: int, kind: int, nested: bool) -> bool:
 @njit
 def _look(D: Any, M: Any, begin: int, end: int, keywords: int, types: int) -> bool:
     """Whether the copy from `begin` to `end` is of a schema that plainly describes objects."""
-    M[_AT] = begin
     M[_NUMBERED] = M[_AWAY] = M[_NAMES] = M[_STEPS] = 0
-    depth = -1
+    at = begin
+    frame = _FRAMES - _FRAME_WIDTH
     enters = True
-    while True:
+    while at >= 0:
         M[_STEPS] += 1
         if M[_STEPS] > end - begin:  # objects stand in many places each, so that reading might not end soon
             return False
         if enters:
             enters = False
-            depth += 1
-            if depth == MAX_NESTING:
+            frame += _FRAME_WIDTH
+            if frame == _STILL:
                 return False
-            frame = _FRAMES + depth * _FRAME_WIDTH
+            back = -1
+            if at < end and D[at] == _AGAIN:
+                back, at = at + 5, _first_place(D, M, at)
+                if at < 0:
+                    return False
+                M[_AWAY] += 1
+            if _kind(D, M, end, at) != _DICT:
+                return False
+            at += 1
             M[frame + _WORDS] = M[frame + _TYPE] = M[frame + _INSIDE] = 0
-            M[frame + _BACK] = _follow(D, M, end)
             M[frame + _REQUIRED] = -1
             M[frame + _BASE] = M[_NAMES]
-            if M[frame + _BACK] == -2 or _take(D, M, end) != _DICT:
-                return False
-        frame = _FRAMES + depth * _FRAME_WIDTH
-        if M[_AT] >= end:
+            M[frame + _BACK] = back
+        if at >= end:
             return False
-        closes = D[M[_AT]] == _CLOSE
-        if M[frame + _INSIDE]:
-            if closes:
-                M[_AT] += 1
+        if D[at] == _CLOSE:
+            at += 1
+            if M[frame + _INSIDE]:
                 M[frame + _INSIDE] = 0
-                _return(M, M[frame + _INSIDE_BACK])
+                back = M[frame + _INSIDE_BACK]
             else:
-                if M[_NAMES] == MAX_NAMES or not _read_text(D, M, end):
+                nested = frame > _FRAMES
+                if not _is_sound(M[frame + _WORDS], M[frame + _TYPE], nested):
                     return False
-                M[_KNOWN + 3 * M[_NAMES] + 0] = M[_START]
-                M[_KNOWN + 3 * M[_NAMES] + 1] = M[_LENGTH]
-                M[_NAMES] += 1
-                enters = True
-            continue
-        if closes:
-            M[_AT] += 1
-            if not _is_sound(M[frame + _WORDS], M[frame + _TYPE], depth > 0):
-                return False
-            if M[frame + _REQUIRED] >= 0:
-                at = M[_AT]
-                M[_AT] = M[frame + _REQUIRED]
-                if not _has_names(D, M, end, M[frame + _BASE]):
+                wanted = M[frame + _REQUIRED]
+                if wanted >= 0 and _read_texts(D, M, end, wanted, M[frame + _BASE]) < 0:
                     return False
-                M[_AT] = at
-            M[_NAMES] = M[frame + _BASE]
-            _return(M, M[frame + _BACK])
-            if depth == 0:
-                return bool(M[_AT] == end)
-            depth -= 1
+                M[_NAMES] = M[frame + _BASE]
+                back = M[frame + _BACK]
+                if not nested:
+                    return at == end
+                frame -= _FRAME_WIDTH
+            if back >= 0:
+                at = back
+                M[_AWAY] -= 1
             continue
-        if not _read_text(D, M, end):
+        at = _read_text(D, M, end, at)
+        if at < 0:
             return False
+        if M[frame + _INSIDE]:
+            if M[_NAMES] == MAX_NAMES:
+                return False
+            name = _KNOWN + 3 * M[_NAMES]
+            M[name], M[name + 1], M[name + 2] = M[_START], M[_LENGTH], 0
+            M[_NAMES] += 1
+            enters = True
+            continue
         word = _code(D, M, keywords)
         M[frame + _WORDS] |= word
-        if word == ANNOTATION:
-            at = M[_AT]
-            if not _pass(D, M, end):
-                return False
-            M[_STEPS] += (M[_AT] - at) >> 6
-        elif word == TYPE:
-            if not _read_text(D, M, end):
-                return False
+        if word == TYPE:
+            at = _read_text(D, M, end, at)
             M[frame + _TYPE] = _code(D, M, types)
             if not M[frame + _TYPE]:
                 return False
+        elif word == ANNOTATION:
+            begun = at
+            at = _pass(D, M, end, at)
+            M[_STEPS] += (at - begun) >> 6
         elif word == PROPERTIES:
-            M[frame + _INSIDE_BACK] = _follow(D, M, end)
-            if M[frame + _INSIDE_BACK] == -2 or _take(D, M, end) != _DICT:
+            back = -1
+            if at < end and D[at] == _AGAIN:
+                back, at = at + 5, _first_place(D, M, at)
+                if at < 0:
+                    return False
+                M[_AWAY] += 1
+            if _kind(D, M, end, at) != _DICT:
                 return False
+            at += 1
             M[frame + _INSIDE] = 1
+            M[frame + _INSIDE_BACK] = back
         elif word == REQUIRED:
-            M[frame + _REQUIRED] = M[_AT]
-            if _read_texts(D, M, end) < 0:
-                return False
+            M[frame + _REQUIRED] = at
+            at = _read_texts(D, M, end, at, -1)
         elif word == ADDITIONAL:
-            if _take(D, M, end) not in (_TRUE, _FALSE):
+            if D[at] not in (_TRUE, _FALSE):
                 return False
+            at += 1
         elif word == ITEMS:
             enters = True
         elif word == ENUM:
-            if _read_texts(D, M, end) < 1:
-                return False
+            at = _read_some_texts(D, M, end, at)
         elif word == CONST:
-            if not _read_text(D, M, end):
-                return False
+            at = _read_text(D, M, end, at)
         else:
             return False
+    return False
+
+
+@njit
+def _read_some_texts(D: Any, M: Any, end: int, at: int) -> int:
+    """Read a list of texts that is not empty."""
+    M[_LENGTH] = -1
+    at = _read_texts(D, M, end, at, -1)
+    return at if M[_LENGTH] >= 0 else -1
 
 
 @njit

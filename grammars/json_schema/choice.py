@@ -41,53 +41,93 @@ class Choice:
         return replace(self, branches={value: number + offset for value, number in self.branches.items()})
 
 
-def find_tag(schemas: Sequence[object]) -> tuple[str, dict[str, int]] | None:
-    """The member that tells these schemas apart, and by value for it the position of the schema that lists it.
+@dataclass(slots=True)
+class Told:
+    """How some schemas can be told apart, as far as it is known before they are read.
 
-    None where there is none.
+    Attributes:
+        tag: the member that tells.
+        positions: of the schema that lists it, by value.
+        names, is_open: the names that those of them speak of which are plain, and whether one of those says that it
+            admits others.
     """
-    first = schemas[0]
-    if type(first) is not dict:
-        return None
-    required, members = first.get("required"), first.get("properties")
+
+    tag: str
+    positions: dict[str, int]
+    names: set[str]
+    is_open: bool
+
+
+def tags(schema: object) -> list[str]:
+    """The members that may tell a schema from others."""
+    if type(schema) is not dict:
+        return []
+    required, members = schema.get("required"), schema.get("properties")
     if type(required) is not list or type(members) is not dict:
-        return None
-    for name in required:
-        if type(name) is str and type(members.get(name)) is dict and ({"const", "enum"} & members[name].keys()):
-            values = _values(schemas, name)
-            if values is not None:
-                return name, values
+        return []
+    return [
+        name
+        for name in required
+        if type(name) is str and type(members.get(name)) is dict and ({"const", "enum"} & members[name].keys())
+    ]
+
+
+def tell_apart(schemas: Sequence[object], copies: Sequence[bytes | None], *, is_open: bool) -> Told | None:
+    """How these schemas can be told apart; None where no member tells.
+
+    Args:
+        copies: what `frozen_all` made of them, or None for those that are to be taken as if not plain.
+        is_open: whether a schema that does not say so admits other members than it names.
+    """
+    for tag in tags(schemas[0]):
+        found = _told(schemas, copies, Told(tag, {}, set(), False), is_open)
+        if found is not None:
+            return found
     return None
 
 
-def _values(schemas: Sequence[Any], tag: str) -> dict[str, int] | None:
-    out: dict[str, int] = {}
-    count = 0
-    for position, schema in enumerate(schemas):
-        try:
-            member = schema["properties"][tag]
-            if schema["type"] != "object" or tag not in schema["required"] or not schema.keys() <= _OF_BRANCHES:
-                return None
-            if len(member) > 1:
-                if not member.keys() <= _OF_TAGS or member.get("type", "string") != "string":
+def _told(schemas: Sequence[Any], copies: Sequence[bytes | None], out: Told, is_open: bool) -> Told | None:
+    tag, positions, names = out.tag, out.positions, out.names
+    count = position = 0
+    values: Sequence[str] | None
+    try:
+        for schema, data in zip(schemas, copies, strict=True):
+            if data is None:
+                values = _listed(schema, tag)
+                if values is None:
                     return None
-            value = member.get("const")
-            if type(value) is str and "enum" not in member:
-                out[value] = position
+            else:  # it is plain, so that what it says of a member is known to be sound
+                members = schema["properties"]
+                member = members[tag]
+                if tag not in schema["required"]:
+                    return None
+                names.update(members)
+                out.is_open = out.is_open or schema.get("additionalProperties", is_open)
+                values = member["enum"] if "enum" in member else (member["const"],)
+            for value in values:
+                positions[value] = position
                 count += 1
-                continue
-            values = member["enum"]
-        except (KeyError, TypeError, AttributeError):
-            return None
-        if type(values) is not list or "const" in member:
-            return None
-        for value in values:
-            if type(value) is not str:
-                return None
-            out[value] = position
-        count += len(values)
+            position += 1
+    except KeyError:
+        return None
     # Values that one branch lists twice make it seem that two do; then the branches are compared in other ways.
-    return out if len(out) == count else None
+    return out if len(positions) == count else None
+
+
+def _listed(schema: Any, tag: str) -> list[str] | None:
+    """The texts that a schema of objects lists for a member that it requires; None of any other."""
+    try:
+        if schema["type"] != "object" or tag not in schema["required"] or not schema.keys() <= _OF_BRANCHES:
+            return None
+        member = schema["properties"][tag]
+        values = [member["const"]] if "const" in member else member["enum"]
+        if not member.keys() <= _OF_TAGS or ("const" in member and "enum" in member):
+            return None
+        if type(values) is not list or member.get("type", "string") != "string":
+            return None
+    except (KeyError, TypeError, AttributeError):
+        return None
+    return values if all(type(value) is str for value in values) else None
 
 
 def shortest_values(values: Sequence[tuple[bytes, int]], cost: Callable[[bytes], int]) -> list[int]:

@@ -6,6 +6,7 @@ tools that a model does not call it never happens.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,18 +14,21 @@ from constrain.grammars.json_schema.dialect import Dialect
 from constrain.grammars.json_schema.frozen import thawed
 from constrain.grammars.json_schema.ir import OBJECT, Subschema
 
+
 @dataclass(frozen=True, slots=True)
 class Fragments:
     """Plain schemas that are yet to be read, the branches of one group: copies, and how they are to be read.
 
     Attributes:
-        data: each by the number of its subschema.
-        positions: of each in the group.
+        data: by position in the group; None for those that are read.
+        positions: those of the others.
+        first: the number of the subschema of the first of these; those of the others follow.
         pointer: what comes before the position in its pointer.
     """
 
-    data: dict[int, bytes]
-    positions: dict[int, int]
+    data: Sequence[bytes | None]
+    positions: Sequence[int]
+    first: int
     pointer: str
     dialect: Dialect
     mode: int
@@ -53,7 +57,7 @@ class Deferred(Subschema):
             return getattr(self, name)
         if name == "pointer":
             fragments, number, _ = self.source
-            return f"{fragments.pointer}{fragments.positions[number]}"
+            return f"{fragments.pointer}{fragments.positions[number - fragments.first]}"
         try:
             return _DEFAULTS[name]
         except KeyError:
@@ -65,7 +69,8 @@ class Deferred(Subschema):
         fragments, number, subschemas = self.source
         Subschema.__init__(self, self.pointer, OBJECT)
         self.__class__ = Subschema  # type: ignore[assignment]
-        read_fragment(self, thawed(fragments.data[number]), fragments, subschemas)
+        data = fragments.data[fragments.positions[number - fragments.first]]
+        read_fragment(self, thawed(data), fragments, subschemas)
 
     def in_place(self) -> list[int]:
         return []

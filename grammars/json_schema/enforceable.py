@@ -155,7 +155,7 @@ def check_enforceable(document: SchemaDocument, forms: NormalForm) -> None:
         choice = forms.choice(variable)
         try:
             if choice is not None:
-                parts = {forms.variable((i,)) for i in choice.branches.values() if not forms.is_deferred(i)}
+                parts = {forms.variable((i,)) for i in forms.branches_at_hand(choice)}
             elif 0 <= node < count and node not in delicate and forms.is_plain(node):
                 parts = {forms.variable((i,)) for i in document.subschemas[node].of_members_and_items()}
             elif outlook.is_plain_itself(node):

@@ -21,7 +21,7 @@ from operator import or_
 from typing import Any, NoReturn, TypeVar
 
 from constrain.grammars.errors import InvalidSchemaError, ResourceLimitError, UnsupportedSchemaError
-from constrain.grammars.json_schema.choice import MIN_BRANCHES, Choice, find_tag
+from constrain.grammars.json_schema.choice import MIN_BRANCHES, Choice, tags, tell_apart
 from constrain.grammars.json_schema.deferred import Deferred, Fragments
 from constrain.grammars.json_schema.dialect import Dialect
 from constrain.grammars.json_schema.dynamic_scope import DynamicScopes
@@ -133,40 +133,36 @@ class Loader:
         Where they are many and one of their members tells them apart, that is noted, and plain ones are not read yet.
         """
         told = None
+        copies: Sequence[bytes | None] = ()
+        mode = self._mode_in_place()
         if (
             len(schemas) >= MIN_BRANCHES
             and self.dialect.draft >= 6
             and not (self.seen or self.notes_order or self.dialect.annotations)
+            and tags(schemas[0])
         ):
-            told = find_tag(schemas)
+            # Where objects are closed from outside, it matters which members the parts have.
+            open_now = self._dynamic_scope or (self._close and not self._passes_closing)
+            copies = [None] * len(schemas) if open_now else frozen_all(schemas)
+            told = tell_apart(schemas, copies, is_open=not mode & CLOSED)
         if told is None:
             return self._distinct(
                 [self.in_place(schema, f"/{keyword}/{position}") for position, schema in enumerate(schemas)]
             )
-        tag, values = told
-        mode = self._mode_in_place()
-        # Where objects are closed from outside, it matters which members the parts have.
-        open_now = self._dynamic_scope or (self._close and not self._passes_closing)
-        copies = [None] * len(schemas) if open_now else frozen_all(schemas)
-        group: list[int] = []
-        names: set[str] = set()
-        is_open = False
+        plain = [position for position, data in enumerate(copies) if data is not None]
+        first = len(self.subschemas)
         pointer = f"{self.node.pointer}/{keyword}/"
-        fragments = Fragments({}, {}, pointer, self.dialect, mode, self._close)
-        deferred = Deferred.of(fragments)
-        for position, (schema, data) in enumerate(zip(schemas, copies, strict=True)):
-            if data is None:
-                group.append(self.in_place(schema, f"/{keyword}/{position}"))
-                continue
-            assert isinstance(schema, dict)
-            number = len(self.subschemas)
-            self.subschemas.append(deferred)
-            fragments.data[number], fragments.positions[number] = data, position
-            names.update(schema["properties"])
-            is_open = is_open or schema.get("additionalProperties", not mode & CLOSED)
-            group.append(number)
-        branches = {value: group[position] for value, position in values.items()}
-        self.node.choice = Choice(tag, branches, tuple(sorted(names)), is_open)
+        fragments = Fragments(copies, plain, first, pointer, self.dialect, mode, self._close)
+        self.subschemas += [Deferred.of(fragments)] * len(plain)
+        group = [-1] * len(schemas)
+        for number, position in enumerate(plain, first):
+            group[position] = number
+        if len(plain) < len(schemas):
+            for position, number in enumerate(group):
+                if number < 0:
+                    group[position] = self.in_place(schemas[position], f"/{keyword}/{position}")
+        branches = {value: group[position] for value, position in told.positions.items()}
+        self.node.choice = Choice(told.tag, branches, tuple(sorted(told.names)), told.is_open)
         return group
 
     def _distinct(self, group: list[int]) -> list[int]:

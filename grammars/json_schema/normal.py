@@ -132,7 +132,8 @@ class NormalForm:
 
     def branches_at_hand(self, choice: Choice) -> list[int]:
         """The branches of a choice that are not yet to be read. The others have a value each."""
-        return [b for b in choice.branches.values() if not is_deferred(self._subschemas, b)]
+        known = {number for number, _ in at_hand(self._subschemas)}
+        return sorted(known.intersection(choice.branches.values()))
 
     def evidently_has_value(self, variable: Variable) -> bool:
         """Whether the fields of a variable's only subschema show that it has a value, with nothing looked into."""
