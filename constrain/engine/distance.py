@@ -237,7 +237,8 @@ class Measure:
             )
             return min(_spell(v, depth, ends, spelling) + 1 + r for v, r in self._told(frame, shape, left))
         rest = self.rest(stack)
-        for text, variables in self._shapes.scanners.literals[first][low:high]:
+        literals = self._shapes.scanners.literals[first]
+        for text, variables in zip(literals.texts[low:high], literals.variables[low:high], strict=True):
             cost = _spell(text, depth, self._escape_ends(x), self._spelling) + 1
             best = min(best, cost + min(r for v, r in enumerate(rest) if variables >> v & 1))
         return best
@@ -445,7 +446,7 @@ def next_name_bytes(automaton: Automaton, position: int) -> list[int]:
     if x & ((1 << s.MARK_SHIFT) - 1) != s.X_NONE:
         return []
     if mode == s.LITERAL:
-        names = [text for text, _ in automaton.shapes.scanners.literals[n][low:high]]
+        names = automaton.shapes.scanners.literals[n].texts[low:high]
     elif mode == s.KEY:
         shape, _ = automaton.shapes.sets[_Frame(automaton, stack).state]
         names = [name.encode() for name in shape.names[low:high]]

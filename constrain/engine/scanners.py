@@ -7,10 +7,10 @@ strings of the grammar. What a completed text means is its *outcome*, the set of
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,17 @@ _ROLE_FLAGS = {
 }
 
 
+_MANY_NAMES = 1000
+"""From so many on, arrays are made quicker of arrays than of lists."""
+
 AtomPart = tuple[Language, int, tuple[int, ...]]
+
+
+class Literals(NamedTuple):
+    """A set of texts in order, and of each the variables for which it is valid, as bits."""
+
+    texts: list[bytes]
+    variables: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ class Scanners:
         self._known: dict[tuple[Language, object], dict[int, int]] = {}  # a language on its own: its states' numbers
         # Several languages together: the numbers of their states.
         self._tuples: dict[tuple[tuple[Language, object], ...], dict[tuple[int, ...], int]] = {}
-        self.literals: dict[int, list[tuple[bytes, int]]] = {}  # by number of the first: member, variables as bits
+        self.literals: dict[int, Literals] = {}  # by the number of the first text
         self.free_names = FreeNames(self)
         self._begun: set[tuple[object, ...]] = set()  # languages of atoms, with variables, of which states were added
         self._add_state(0, 0)  # dead
@@ -330,32 +340,32 @@ class Scanners:
         return self.text_state(parts) if parts else 0
 
     def _literals(self, alternatives: list[tuple[int, StringAlternative]]) -> int:
-        bits: dict[bytes, int] = {}
         if len(alternatives) == 1:
             ((variable, only),) = alternatives
-            bits = dict.fromkeys(sorted(map(str.encode, only.values or ())), 1 << variable)
-            outcomes = [self._outcome(1 << variable)] * len(bits)
-            return self._store_literals([*bits], outcomes, [*bits.items()])
+            texts = [*dict.fromkeys(sorted(map(str.encode, only.values or ())))]
+            outcomes = [self._outcome(1 << variable)] * len(texts)
+            return self._store_literals(texts, outcomes, [1 << variable] * len(texts))
+        bits: dict[bytes, int] = {}
         for variable, a in alternatives:
             for text in a.values or ():
                 data = text.encode()
                 bits[data] = bits.get(data, 0) | 1 << variable
-        pairs = sorted(bits.items())
-        return self._store_literals([n for n, _ in pairs], [self._outcome(b) for _, b in pairs], pairs)
+        texts = sorted(bits)
+        variables = [bits[text] for text in texts]
+        return self._store_literals(texts, [*map(self._outcome, variables)], variables)
 
-    def _store_literals(self, names: list[bytes], outcomes: list[int], literals: list[tuple[bytes, int]]) -> int:
-        if not names:
+    def _store_literals(self, texts: list[bytes], outcomes: Sequence[int], variables: list[int]) -> int:
+        if not texts:
             return 0
-        first = add_names(self._store, names, outcomes)
-        at = self._store.append(m.LITERALS, (first, len(names)))
-        self.literals[first] = literals
+        first = add_names(self._store, texts, outcomes)
+        at = self._store.append(m.LITERALS, (first, len(texts)))
+        self.literals[first] = Literals(texts, variables)
         return LITERAL_BIT | at // LITERALS_WIDTH
 
     def telling_literals(self, values: list[bytes], first_outcome: int) -> int:
         """Where a string begins that is one of these texts, in order, each of which has an outcome of its own."""
-        count = len(values)
-        outcomes = [*range(first_outcome, first_outcome + count)]
-        return self._store_literals(values, outcomes, [(value, 1) for value in values])
+        outcomes = range(first_outcome, first_outcome + len(values))
+        return self._store_literals(values, outcomes, [1] * len(values))
 
     def text_state(self, parts: list[TextPart]) -> int:
         live = tuple(
@@ -726,8 +736,15 @@ def make_ahead(language: Language, most: int) -> None:
                 todo.append(to)
 
 
-def add_names(store: Store, names: list[bytes], outcomes: list[int] | None = None) -> int:
+def add_names(store: Store, names: list[bytes], outcomes: Sequence[int] | None = None) -> int:
     """Store sorted names and their outcomes (absent: 0); the number of the first. One more offset bounds the last."""
     at = store.append_bytes(m.NAME_BYTES, b"".join(names))
-    store.append(m.NAME_OUT, (0,) * (len(names) + 1) if outcomes is None else [*outcomes, 0])
-    return store.append(m.NAME_OFF, [*accumulate(map(len, names), initial=at)])
+    offsets = accumulate(map(len, names), initial=at)
+    if len(names) < _MANY_NAMES:
+        store.append(m.NAME_OUT, (0,) * (len(names) + 1) if outcomes is None else [*outcomes, 0])
+        return store.append(m.NAME_OFF, [*offsets])
+    of_names = np.zeros(len(names) + 1, dtype=np.int32)
+    if outcomes is not None:
+        of_names[:-1] = np.arange(outcomes.start, outcomes.stop) if isinstance(outcomes, range) else outcomes
+    store.append(m.NAME_OUT, of_names)
+    return store.append(m.NAME_OFF, np.fromiter(offsets, np.int64, len(names) + 1))

@@ -20,6 +20,8 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -516,7 +518,7 @@ class Uniqueness:
             return np.flatnonzero(scanners.row(q)).tolist()  # type: ignore[no-any-return]
         low, high, depth = q & _20, q >> 20 & _20, q >> 40
         if mode == s.LITERAL:
-            names = [name for name, _ in scanners.literals[n][low:high]]
+            names = scanners.literals[n].texts[low:high]
         else:
             shape, _ = self._shapes.sets[self._frame(stack)[1]]
             names = [name.encode() for name in shape.names[low:high]]
@@ -576,9 +578,7 @@ class Uniqueness:
             scanners = self._shapes.scanners
             return {v: _FINE for _, _, found in scanners.atom_parts(q) for v in found}
         if mode == s.LITERAL:
-            bits = 0
-            for _, found in self._shapes.scanners.literals[n][q & _20 : q >> 20 & _20]:
-                bits |= found
+            bits = reduce(or_, self._shapes.scanners.literals[n].variables[q & _20 : q >> 20 & _20], 0)
             return {v: _FINE for v in range(len(variables)) if bits >> v & 1}
         out: dict[int, int] = {}
         for language, at, entries in self._shapes.scanners.text_parts(q):
