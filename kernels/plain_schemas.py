@@ -157,7 +157,7 @@ def _find_name(D: Any, M: Any, base: int, last: int) -> int:
                 return -1
             M[name + 2] = 1
             return i
-        M[_STEPS] += 1
+        M[_STEPS] += not i & 7
     return -1
 
 

@@ -4,8 +4,8 @@ Most schemas of most tools are plain: types, members, items and lists of texts. 
 is well-formed, that every keyword in it is enforced, and that it has a value; so reading it can wait. A schema that is
 in any way out of the ordinary is not taken, so that nothing that can fail is left for later.
 
-A copy is bytes, which the caller cannot change, made faster than any other. Where there are many, the look is at the
-copies and by whoever said that he can: see `look_at_many_with`.
+A copy is bytes, which the caller cannot change, made faster than any other. Many are looked at as copies, where someone
+offered to do that: see `look_at_many_with`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _look_at_many: Callable[[list[bytes]], Sequence[object]] | None = None
 
 
 def look_at_many_with(look: Callable[[list[bytes]], Sequence[object]]) -> None:
-    """Have `frozen_all` look at many copies with a function that says for each whether it is plain, if it is sure.
+    """Have `frozen_all` look at many copies with a function that says of each whether it surely is of a plain schema.
 
     An empty copy stands for what cannot be copied.
     """
