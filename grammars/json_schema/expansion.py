@@ -315,12 +315,13 @@ class Expansion:
             return variable
         (signed,) = variable
         s = self._subschemas[signed if signed >= 0 else ~signed]
-        if not (s.any_of or s.one_of) or beside_groups(s) != NOTHING_BESIDE:
-            return variable
-        any_of, one_of = (
-            tuple([tuple(map(self.closure, group)) for group in groups]) for groups in (s.any_of, s.one_of)
-        )
-        return self._twins.setdefault((signed < 0, s.types, s.integral_fraction, any_of, one_of), variable)
+        if not (s.any_of or s.one_of) or s.choice is not None or beside_groups(s) != NOTHING_BESIDE:
+            return variable  # where a choice tells many branches apart, most of them are never looked at
+        key = signed < 0, s.types, s.integral_fraction, self._closed(s.any_of), self._closed(s.one_of)
+        return self._twins.setdefault(key, variable)
+
+    def _closed(self, groups: list[list[int]]) -> tuple[tuple[frozenset[int], ...], ...]:
+        return tuple([tuple(map(self.closure, group)) for group in groups])
 
     def _item(self, index: int) -> object:
         """What tells the items of an array from those of others: their number, or what scalars are asked."""
