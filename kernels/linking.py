@@ -21,7 +21,7 @@ from typing import Any
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from .passes import PlainCompiler as Compiler
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
