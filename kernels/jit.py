@@ -223,7 +223,7 @@ def njit(
 
     def wrap(py_func: F) -> F:
         options = {"nogil": nogil, "error_model": "numpy", "inline": inline, "fastmath": set(fastmath)}
-        compiled: Any = numba.njit(pipeline_class=WholeCompiler, **options)(py_func)
+        compiled: Any = numba.njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **options)(py_func)
         if hasattr(compiled, "enable_caching"):  # absent under NUMBA_DISABLE_JIT=1
 
             def part() -> Any:

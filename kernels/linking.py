@@ -21,6 +21,7 @@ from typing import Any
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
+from .lowering import PLAIN
 from .passes import PlainCompiler as Compiler
 
 
@@ -76,6 +77,9 @@ class _Environments:
 class _Whole(JITCodeLibrary):  # type: ignore[misc]
     """The code of a function that can be run, with all parts that it needs."""
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout  # the whole is optimised at the end
+
     def finalize(self) -> None:
         self._raise_if_finalized()
         needed = _needed(self)
@@ -114,9 +118,6 @@ def _module_of(library: Any) -> Any:
     return library.own_module() if isinstance(library, _Part) else library._get_module_for_linking()
 
 
-_PLAIN = (types.Number, types.Boolean, types.CPointer, types.Literal)
-
-
 class _Typing:
     """Numba's typing context, with a memory of what operations on plain values are."""
 
@@ -130,7 +131,7 @@ class _Typing:
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         resolve = self._context.resolve_function_type
-        if kws or isinstance(func, types.Dispatcher) or not all(isinstance(a, _PLAIN) for a in args):
+        if kws or isinstance(func, types.Dispatcher) or not all(isinstance(a, PLAIN) for a in args):
             return resolve(func, args, kws)
         key = func, tuple(args)
         found = self.known.get(key)

@@ -19,6 +19,8 @@ from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
 from numba.core.rewrites import rewrite_registry
 
+from .lowering import PLAIN, Lowering
+
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Settle(FunctionPass):  # type: ignore[misc]
@@ -80,8 +82,8 @@ class _Varying(FunctionPass):  # type: ignore[misc]
         return True
 
 
-_UNOWNED = (types.Number, types.Boolean, types.CPointer, types.Literal, types.NoneType, types.Function)
-_UNOWNED += (types.Dispatcher, types.Module, types.NumberClass, types.RangeType, types.RangeIteratorType)
+_UNOWNED = (*PLAIN, types.NoneType, types.Function, types.Dispatcher, types.Module, types.NumberClass)
+_UNOWNED += (types.RangeType, types.RangeIteratorType)
 
 
 def _owns_nothing(a_type: Any) -> bool:
@@ -124,7 +126,7 @@ _PASSES: Any = (
     typed_passes.NoPythonSupportedFeatureValidation,
     _Lives,
     typed_passes.AnnotateTypes,
-    typed_passes.NativeLowering,
+    Lowering,
     typed_passes.NoPythonBackend,
 )
 
