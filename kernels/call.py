@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from .memory import ENTER_TEXT, RESUME_KEY, STEP, WALK_BELOW
+from .memory import ENTER_TEXT, NEW_ROW, RESUME_KEY, STEP, WALK_BELOW
 
 
 def signature(count: int) -> Any:
@@ -67,3 +67,9 @@ def resume_key(
 ) -> Any:
     """`resume_key` of `key_walk.py`."""
     return _through(RESUME_KEY, 9)
+
+
+@intrinsic
+def new_row(typingctx: Any, C: Any, position: Any) -> Any:
+    """`new_row` of `mask.py`."""
+    return _through(NEW_ROW, 1)

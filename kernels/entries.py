@@ -8,8 +8,8 @@ from typing import Any
 from .call import signature
 from .jit import callback
 from .key_walk import resume_key
-from .mask import enter_text, walk_below
-from .memory import ENTER_TEXT, RESUME_KEY, STEP, WALK_BELOW, context
+from .mask import enter_text, new_row, walk_below
+from .memory import ENTER_TEXT, NEW_ROW, RESUME_KEY, STEP, WALK_BELOW, context
 from .step import step
 
 
@@ -35,4 +35,14 @@ def entries() -> dict[int, Any]:
     ) -> int:
         return resume_key(context(address), kind, node, base, stack, skip, names, state, n, q)
 
-    return {STEP: step_entry, ENTER_TEXT: text_entry, WALK_BELOW: walk_entry, RESUME_KEY: key_entry}
+    @callback(signature(2))
+    def row_entry(address: int, position: int) -> int:
+        return new_row(context(address), position)
+
+    return {
+        STEP: step_entry,
+        ENTER_TEXT: text_entry,
+        WALK_BELOW: walk_entry,
+        RESUME_KEY: key_entry,
+        NEW_ROW: row_entry,
+    }

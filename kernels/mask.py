@@ -536,10 +536,15 @@ def row_of(C: Any, position: int) -> int:
 
     MISS or FULL when Python has to help first.
     """
+    row = view(C, POS)[position * POS_WIDTH + P_ROW]
+    return row if row != NO_MASK else call.new_row(C, position)
+
+
+@njit
+def new_row(C: Any, position: int) -> int:
+    """As `row_of`, of a position that has no row yet."""
     records = view(C, POS)
     at = position * POS_WIDTH
-    if records[at + P_ROW] != NO_MASK:
-        return records[at + P_ROW]
     words = C[ROW_WORDS]
     row = C[N_ROWS]
     base = row * words
