@@ -32,6 +32,7 @@ import hashlib
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,7 @@ import numba
 from numba.core import caching, ccallback, sigutils, types
 from numba.core import config as _config
 
+from . import helper
 from .linking import PartCompiler, WholeCompiler
 
 config: Any = _config  # its names are made at run time, from the environment
@@ -146,6 +148,20 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return f"{self._line}b{int(bool(config.BOUNDSCHECK))}o{int(config.OPT)}{_mark()}"
 
 
+def cache_of(py_func: Callable[..., Any]) -> tuple[Path | None, bool]:
+    """The folder with the cache files of a kernel, None where none can be written; and whether it has any of them."""
+    source = Path(py_func.__code__.co_filename)
+    place = _Locator.from_function(py_func, str(source))
+    if place is None:
+        return None, False
+    pattern = f"{source.stem}.{py_func.__qualname__}-{place.get_disambiguator()}.*.nbi"
+    return place._folder, any(place._folder.glob(pattern))
+
+
+saving = threading.Lock()
+"""Held while cache files are written: a process that ends itself does so at another time."""
+
+
 class _Impl(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes: Any = (_Locator,)
 
@@ -154,6 +170,12 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Impl
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = self._load(sig, target_context)
+        if found is None and helper.has_written(self._py_func):
+            found = self._load(sig, target_context)
+        return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         try:
             found = super().load_overload(sig, target_context)
         except Exception:  # a damaged pickle may raise almost anything
@@ -162,15 +184,16 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         return found if found is None or tuple(found.signature.args) == tuple(wanted) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        _prune(self._cache_path)
-        try:
-            super().save_overload(sig, data)
-        except Exception:  # a damaged index is read again on saving
+        with saving:
+            _prune(self._cache_path)
             try:
-                self.flush()
                 super().save_overload(sig, data)
-            except Exception:
-                self.disable()
+            except Exception:  # a damaged index is read again on saving
+                try:
+                    self.flush()
+                    super().save_overload(sig, data)
+                except Exception:
+                    self.disable()
 
 
 def _called_by_kernels(compiled: Any, make_part: Callable[[], Any]) -> None:

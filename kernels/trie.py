@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.kernels.jit import njit
+from constrain.kernels.share import share_out
 
 Int32Array = npt.NDArray[np.int32]
 Uint8Array = npt.NDArray[np.uint8]
@@ -49,6 +50,7 @@ class Trie(NamedTuple):
 
 def build_trie(tokens: Sequence[bytes | None]) -> Trie:
     """The trie of all tokens that are neither None nor empty; ids are positions in `tokens`."""
+    share_out()  # of the kernels that are needed once there is a vocabulary
     ids = np.array([i for i, token in enumerate(tokens) if token], dtype=np.int32)
     present = [token for token in tokens if token]
     starts = np.zeros(len(present) + 1, dtype=np.int64)

@@ -26,11 +26,13 @@ def warm_up(*, quiet: bool = False) -> float:
     from constrain.grammars.formats import KNOWN_FORMATS, OLD_HOSTNAME, split_format
     from constrain.kernels.ahead import compile_ahead
     from constrain.kernels.apply import any_allowed
+    from constrain.kernels.share import share_out
     from constrain.vocabulary import Vocabulary
 
     begun = time.perf_counter()
     if not quiet and sys.stderr.isatty():
         print("constrain: preparing kernels (some twenty seconds, once per machine) ...", file=sys.stderr)
+    share_out()
     vocabulary = Vocabulary.from_tokens([bytes([b]) for b in range(256)] + [b'"a', b"<end>"], eos_token_ids=257)
     schema = {
         "type": "object",

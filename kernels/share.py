@@ -1,0 +1,41 @@
+"""What a second process compiles where no kernels are in the cache yet, so that two cores are used.
+
+Chosen to take as long as what is left: first what a first mask needs and has few parts in common with the rest, then
+what a process comes to late.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from . import helper
+from .jit import cache_of, config, saving
+
+
+@functools.cache
+def share_out() -> None:
+    """Have a helper compile its share from here on, if the cache has none of it; once in a process."""
+    from . import entries
+
+    if config.DISABLE_JIT:
+        return
+    folder, present = cache_of(entries.text_entry)
+    if folder is not None and not present:
+        helper.start(folder, __name__)
+
+
+def _tasks() -> dict[str, Callable[[], object]]:
+    from . import entries
+    from .apply import KINDS, apply_rows
+
+    return {
+        helper.name_of(entries.text_entry): functools.partial(entries.entry, entries.ENTER_TEXT),
+        helper.name_of(entries.key_entry): functools.partial(entries.entry, entries.RESUME_KEY),
+        helper.name_of(apply_rows): lambda: apply_rows(KINDS[4], *(0,) * 16),  # no rows, as `warm_up` has them
+    }
+
+
+def main() -> None:
+    """Be the helper."""
+    helper.serve(_tasks, saving)
