@@ -80,7 +80,7 @@ def start(folder: Path, module: str) -> None:
     There is none on a single core, where no Python can be started (in a program with Python built in, say), where the
     folder's lock cannot be had, or while another process has a helper for the same folder.
     """
-    global _helper  # noqa: PLW0603 - the one of this process
+    global _helper
     if _cores() < 2 or not _is_python():
         return
     lock = _take_lock(folder / "helper.lock")

@@ -21,6 +21,7 @@ from typing import Any
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
+
 from .lowering import PLAIN
 from .passes import PlainCompiler as Compiler
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any
 
-from numba.core import ir, ir_utils, transforms, types, typed_passes, untyped_passes
+from numba.core import ir, ir_utils, transforms, typed_passes, types, untyped_passes
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
 from numba.core.rewrites import rewrite_registry
@@ -134,7 +134,7 @@ _PASSES: Any = (
 class _Manager(PassManager):  # type: ignore[misc]
     """Runs passes without the records that numba keeps of each."""
 
-    def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:  # noqa: ARG002, N802
+    def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:  # noqa: ARG002
         pss.analysis = self._analysis
         pss.run_initialization(internal_state)
         pss.run_pass(internal_state)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from numba.core import types
+
 from . import helper
 from .jit import cache_of, config, saving
 
@@ -28,11 +30,15 @@ def share_out() -> None:
 def _tasks() -> dict[str, Callable[[], object]]:
     from . import entries
     from .apply import KINDS, apply_rows
+    from .loops import find_key_loop, find_loop
 
+    number = types.int64
     return {
         helper.name_of(entries.text_entry): functools.partial(entries.entry, entries.ENTER_TEXT),
         helper.name_of(entries.key_entry): functools.partial(entries.entry, entries.RESUME_KEY),
+        helper.name_of(find_loop): lambda: find_loop.compile((number,) * 2),
         helper.name_of(apply_rows): lambda: apply_rows(KINDS[4], *(0,) * 16),  # no rows, as `warm_up` has them
+        helper.name_of(find_key_loop): lambda: find_key_loop.compile((number,) * 3),
     }
 
 
