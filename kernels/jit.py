@@ -42,7 +42,7 @@ import numba
 from numba.core import caching, ccallback, sigutils, types
 from numba.core import config as _config
 
-from . import helper
+from . import helping
 from .linking import PartCompiler, WholeCompiler
 
 config: Any = _config  # its names are made at run time, from the environment
@@ -171,7 +171,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = self._load(sig, target_context)
-        if found is None and helper.has_written(self._py_func):
+        if found is None and helping.has_written(self._py_func):
             found = self._load(sig, target_context)
         return found
 

@@ -82,8 +82,16 @@ class _Varying(FunctionPass):  # type: ignore[misc]
         return True
 
 
-_UNOWNED = (*PLAIN, types.NoneType, types.Function, types.Dispatcher, types.Module, types.NumberClass)
-_UNOWNED += (types.RangeType, types.RangeIteratorType)
+_UNOWNED: tuple[Any, ...] = (
+    *PLAIN,
+    types.NoneType,
+    types.Function,
+    types.Dispatcher,
+    types.Module,
+    types.NumberClass,
+    types.RangeType,
+    types.RangeIteratorType,
+)
 
 
 def _owns_nothing(a_type: Any) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from numba.core import types
 
-from . import helper
+from . import helping
 from .jit import cache_of, config, saving
 
 
@@ -24,24 +25,27 @@ def share_out() -> None:
         return
     folder, present = cache_of(entries.text_entry)
     if folder is not None and not present:
-        helper.start(folder, __name__)
+        helping.start(folder, __name__)
 
 
 def _tasks() -> dict[str, Callable[[], object]]:
     from . import entries
     from .apply import KINDS, apply_rows
     from .loops import find_key_loop, find_loop
+    from .memory import ENTER_TEXT, RESUME_KEY
 
     number = types.int64
+    key_loop: Any = find_key_loop
+    loop: Any = find_loop
     return {
-        helper.name_of(entries.text_entry): functools.partial(entries.entry, entries.ENTER_TEXT),
-        helper.name_of(entries.key_entry): functools.partial(entries.entry, entries.RESUME_KEY),
-        helper.name_of(find_loop): lambda: find_loop.compile((number,) * 2),
-        helper.name_of(apply_rows): lambda: apply_rows(KINDS[4], *(0,) * 16),  # no rows, as `warm_up` has them
-        helper.name_of(find_key_loop): lambda: find_key_loop.compile((number,) * 3),
+        helping.name_of(entries.text_entry): functools.partial(entries.entry, ENTER_TEXT),
+        helping.name_of(entries.key_entry): functools.partial(entries.entry, RESUME_KEY),
+        helping.name_of(find_loop): lambda: loop.compile((number,) * 2),
+        helping.name_of(apply_rows): lambda: apply_rows(KINDS[4], *(0,) * 16),  # no rows, as `warm_up` has them
+        helping.name_of(find_key_loop): lambda: key_loop.compile((number,) * 3),
     }
 
 
 def main() -> None:
     """Be the helper."""
-    helper.serve(_tasks, saving)
+    helping.serve(_tasks, saving)

@@ -59,7 +59,7 @@ def install(tmp_path: Path) -> Path:
     kernels.mkdir(parents=True)
     (place / "constrain" / "__init__.py").write_text("")
     (kernels / "__init__.py").write_text("")
-    for name in ("jit.py", "linking.py"):
+    for name in ("jit.py", "helping.py", "linking.py", "lowering.py", "passes.py"):
         shutil.copy(ROOT / "kernels" / name, kernels / name)
     (kernels / "helper.py").write_text(HELPER.format(1))
     (kernels / "main.py").write_text(KERNEL)

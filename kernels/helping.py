@@ -38,8 +38,10 @@ class _Helper:
         threading.Thread(target=self._listen, name="constrain-kernels", daemon=True).start()
 
     def _listen(self) -> None:
-        assert self._process.stdin and self._process.stdout
-        for line in self._process.stdout:
+        told, asked = self._process.stdout, self._process.stdin
+        assert told is not None
+        assert asked is not None
+        for line in told:
             word, _, name = line.strip().partition(b" ")
             if word in self._told:
                 with self._news:
@@ -49,7 +51,7 @@ class _Helper:
             self._over = True
             self._news.notify_all()
         with contextlib.suppress(OSError):
-            self._process.stdin.close()
+            asked.close()
         self._process.wait()
         os.close(self._lock)
 
