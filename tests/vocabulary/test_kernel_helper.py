@@ -124,7 +124,7 @@ def test_a_helper_that_ends_early_is_not_missed(install: Path, what: str) -> Non
     assert run(install)[:4] == ["2", "3", "1", "1"]
 
 
-def test_a_helper_that_is_killed_is_not_missed(install: Path, tmp_path: Path) -> None:
+def test_a_helper_that_is_killed_is_not_missed(install: Path) -> None:
     kill = "import signal; os.kill(helper._process.pid, signal.SIGKILL)"
     assert run(install, HELPER="hangs", THEN=kill)[:4] == ["2", "3", "0", "0"]
 
