@@ -21,7 +21,8 @@ Numba's stock disk cache has faults that matter to a library, so the cache here 
 - A cache file that cannot be read or written (disk full, half a file, removed by someone) counts as a miss; numba would
   raise in the middle of the call.
 
-The price is that an edit to any kernel recompiles all of them once.
+The price is that an edit to any kernel recompiles all of them once. A second process may write some of them meanwhile,
+see `helping.py`: a kernel that it has begun is waited for.
 """
 
 from __future__ import annotations

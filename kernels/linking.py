@@ -7,10 +7,11 @@ more. A kernel that Python calls (a *whole*) links the parts that it needs, dire
 with them. That halves the time to compile them all; the machine code is as quick as before. A function that is called
 both ways is compiled both ways.
 
-The other half is Python's, numba's inference of types, and much of that is to find out thousands of times over which of
-the many meanings of `+` is that of two int64. The answers for plain numbers and pointers are remembered.
+Most of the rest is Python's, and much of that is to find out thousands of times over which of the many meanings of `+`
+is that of two int64. The answers for plain numbers and pointers are remembered, here when types are inferred and in
+`lowering.py` when code is written; `passes.py` leaves out what a kernel does not need.
 
-Both use what numba documents (`pipeline_class`) together with classes that it does not, so the ends where they meet are
+All use what numba documents (`pipeline_class`) together with classes that it does not, so the ends where they meet are
 kept small.
 """
 

@@ -15,7 +15,8 @@ def warm_up(*, quiet: bool = False) -> float:
     """Compile all kernels, or load them from numba's cache, and make what many grammars share; returns the seconds it
     took.
 
-    The first time on a machine takes a while, which is announced on standard error when that is a terminal.
+    The first time on a machine takes a while, which is announced on standard error when that is a terminal. Where there
+    are two cores and a folder for the kernels, a second process compiles some of them.
     """
     from constrain.engine.batch import accept_tokens, fill_next_token_bitmasks
     from constrain.engine.bitmask import apply_token_bitmask
@@ -31,7 +32,7 @@ def warm_up(*, quiet: bool = False) -> float:
 
     begun = time.perf_counter()
     if not quiet and sys.stderr.isatty():
-        print("constrain: preparing kernels (some twenty seconds, once per machine) ...", file=sys.stderr)
+        print("constrain: preparing kernels (ten to twenty seconds, once per machine) ...", file=sys.stderr)
     share_out()
     vocabulary = Vocabulary.from_tokens([bytes([b]) for b in range(256)] + [b'"a', b"<end>"], eos_token_ids=257)
     schema = {
