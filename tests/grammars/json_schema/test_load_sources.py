@@ -94,7 +94,7 @@ def test_identity_is_equality_of_json_values(left: object, right: object) -> Non
 
 
 def test_subclasses_of_plain_types_are_read_as_json_writes_them() -> None:
-    class Color(str, Enum):
+    class Color(str, Enum):  # noqa: UP042 - a subclass of `str` whose `str` is another
         RED = "red"
 
     class Names(dict):  # type: ignore[type-arg]
