@@ -62,7 +62,7 @@ _SHIFT = np.uint64(29)
 
 
 @njit
-def mix(h: int, v: int) -> int:
+def mix(h: int, v: int) -> Any:
     # Without a sign: a product of signed numbers must not overflow, and the compiler counts on it.
     u = np.uint64(h ^ v) * _FACTOR
     return np.int64(u ^ (u >> _SHIFT))

@@ -165,7 +165,7 @@ def log_masses(scores: Any, bitmask: Any, skip: Any, first: int, stop: int, out:
 
 
 @njit
-def samples_digest(scores: int, row_bytes: int, step_bytes: int, itemsize: int, rows: int, width: int) -> int:
+def samples_digest(scores: int, row_bytes: int, step_bytes: int, itemsize: int, rows: int, width: int) -> Any:
     """A digest of up to 64 scores of each row, spread over it; that of other scores is another, all but certainly.
 
     `scores` is their address, `row_bytes` and `step_bytes` the distances from row to row and from element to element.

@@ -56,12 +56,12 @@ _SHORT, _SHORT_INTERNED, _ASCII, _ASCII_INTERNED, _UNICODE, _INTERNED = b"zZaAut
 
 
 @njit
-def _number(D: Any, at: int) -> int:
+def _number(D: Any, at: int) -> Any:
     return np.int64(D[at]) | np.int64(D[at + 1]) << 8 | np.int64(D[at + 2]) << 16 | np.int64(D[at + 3]) << 24
 
 
 @njit
-def _kind(D: Any, M: Any, end: int, at: int) -> int:
+def _kind(D: Any, M: Any, end: int, at: int) -> Any:
     """The type of the value at `at`, which gets its number; 0 at the end."""
     if at >= end:
         return 0
@@ -80,7 +80,7 @@ def _first_place(D: Any, M: Any, at: int) -> int:
 
 
 @njit
-def _pass_text(D: Any, M: Any, end: int, at: int, kind: int) -> int:
+def _pass_text(D: Any, M: Any, end: int, at: int, kind: Any) -> Any:
     """Pass over the content of a text without surrogates and note its place."""
     if kind in (_SHORT, _SHORT_INTERNED):
         start, length = at + 1, np.int64(D[at])
@@ -99,7 +99,7 @@ def _pass_text(D: Any, M: Any, end: int, at: int, kind: int) -> int:
 
 
 @njit
-def _read_text(D: Any, M: Any, end: int, at: int) -> int:
+def _read_text(D: Any, M: Any, end: int, at: int) -> Any:
     """Read a text and note its place."""
     kind = _kind(D, M, end, at)
     if kind != _AGAIN:
@@ -211,7 +211,7 @@ def _pass(D: Any, M: Any, end: int, at: int) -> int:
 
 
 @njit
-def _code(D: Any, M: Any, row: int) -> int:
+def _code(D: Any, M: Any, row: int) -> Any:
     """The code of the text read last in the table of words at `row`; 0 where it is not there."""
     start, length = M[_START], M[_LENGTH]
     while D[row]:
