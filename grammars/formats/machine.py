@@ -160,7 +160,7 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
     def branches(self, state: int) -> tuple[list[int], NDArray[np.int64]] | None:
         value = self._values.get(state)
         if value is None:
-            return None
+            return super().branches(state)
         with self._lock:
             arranged = self._machine.arranged(value)
             if arranged is None:

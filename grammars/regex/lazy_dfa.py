@@ -16,10 +16,14 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import ResourceLimitError
 from ..languages.base import DEAD, LengthSet, TextLanguage
 from . import classes
 from . import lengths as length_sets
+from .alphabets import Alphabet, alphabet_of
 from .classes import CodePoints
 from .conditions import Conditions
 from .covers import Covers
@@ -41,7 +45,7 @@ from .terms import (
     longest_lead,
     padding,
 )
-from .utf8 import ClassRepeat, CodePointLanguage, Segments, Separation
+from .utf8 import LEADS, MAX_STATES, ClassRepeat, CodePointLanguage, Segments, Separation
 
 
 class Origin(NamedTuple):
@@ -68,6 +72,8 @@ class RegexLanguage(CodePointLanguage):
         self._remaining: list[tuple[Term, ...]] = [()]
         self._before: list[int] = [OTHER]
         self._states: dict[tuple[int, tuple[Term, ...]], int] = {}
+        self._known_sets: dict[frozenset[Term], int] = {}  # as they were found, after a character: their states
+        self._term = term
         self.start = self._state({term}, START)
         self._conditions.use()
 
@@ -132,26 +138,120 @@ class RegexLanguage(CodePointLanguage):
         return state
 
     def _segments(self, state: int) -> Segments:
-        terms, before = self._terms, self._before[state]
-        by_chars: dict[Chars, set[Term]] = {}
-        bounded = False
-        for term in self._remaining[state]:
-            bounded |= term.bounded
-            for chars, after in terms.linear(term, before):
-                found = by_chars.get(chars)
-                if found is None:
-                    by_chars[chars] = {after}
-                else:
-                    found.add(after)
+        by_chars, bounded = self._linear(state)
         if bounded:
             return self._cut(by_chars, words=True)
         if len(by_chars) == 1:
             ((chars, remaining),) = by_chars.items()
-            target = self._state(remaining, OTHER)
+            target = self._after(remaining)
             return [(first, last, target) for first, last in chars.members.ranges] if target else []
-        return self._cut(by_chars, words=False)
+        by_atom = self._targets(by_chars)
+        if by_atom is None:
+            return self._cut(by_chars, words=False)
+        assert self._alphabet is not None
+        segments: Segments = []
+        at, target = 0, DEAD  # the range before
+        for first, last, atom in self._alphabet.ranges:
+            to = by_atom[atom]
+            if to != target:
+                if target:
+                    segments.append((at, first - 1, target))
+                at, target = first, to
+        if target:
+            segments.append((at, classes.LAST, target))
+        return segments
 
-    def _cut(self, by_chars: dict[Chars, set[Term]], words: bool) -> Segments:
+    def _linear(self, state: int) -> tuple[dict[Chars, list[Term]], bool]:
+        """What remains after a code point of each of some classes; whether a word boundary has a say."""
+        terms, before = self._terms, self._before[state]
+        by_chars: dict[Chars, list[Term]] = {}
+        bounded = False
+        for term in self._remaining[state]:
+            bounded |= term.bounded
+            for chars, after in term.form or terms.linear(term, before):
+                found = by_chars.get(chars)
+                if found is None:
+                    by_chars[chars] = [after]
+                else:
+                    found.append(after)
+        return by_chars, bounded
+
+    def _after(self, remaining: list[Term]) -> int:
+        """The state of some terms after a character."""
+        key = frozenset(remaining)
+        state = self._known_sets.get(key)
+        if state is None:
+            state = self._known_sets[key] = self._state(set(remaining), OTHER)
+        return state
+
+    @functools.cached_property
+    def _alphabet(self) -> Alphabet | None:
+        return alphabet_of(self._term)
+
+    def _targets(self, by_chars: dict[Chars, list[Term]]) -> list[int] | None:
+        """The states after each atom of the alphabet; None where there is none, or a class is not of it."""
+        alphabet = self._alphabet
+        if alphabet is None:
+            return None
+        groups = list(by_chars.values())
+        always, bit = 0, 1
+        of_atom: dict[int, int] = {}  # the groups that an atom leads to, as bits
+        for chars in by_chars:
+            atoms = alphabet.atoms.get(chars, ())
+            if atoms is None:
+                always |= bit
+            elif atoms:
+                for atom in atoms:
+                    of_atom[atom] = of_atom.get(atom, 0) | bit
+            else:
+                return None
+            bit <<= 1
+        targets: dict[int, int] = {0: DEAD}
+        out = [self._target(always, groups, targets)] * alphabet.count
+        for atom, bits in of_atom.items():
+            bits |= always
+            found = targets.get(bits)
+            out[atom] = self._target(bits, groups, targets) if found is None else found
+        return out
+
+    def _target(self, bits: int, groups: list[list[Term]], targets: dict[int, int]) -> int:
+        """The state of the terms of some groups, kept in `targets`."""
+        remaining: list[Term] = []
+        left = bits
+        while left:
+            low = left & -left
+            remaining += groups[low.bit_length() - 1]
+            left ^= low
+        found = targets[bits] = self._after(remaining) if remaining else DEAD
+        return found
+
+    def branches(self, state: int) -> tuple[list[int], NDArray[np.int64]] | None:
+        if state >= len(self._remaining) or not self._remaining[state]:
+            return super().branches(state)
+        if self._rows[state] is not None or len(self._rows) > MAX_STATES:
+            return None
+        with self._lock:
+            by_chars, bounded = self._linear(state)
+            by_atom = None if bounded else self._targets(by_chars)
+            if by_atom is None:
+                return None
+            alphabet = self._alphabet
+            assert alphabet is not None
+            wide = by_atom[alphabet.beyond[0]]
+            if len(alphabet.beyond) > 1 and any(by_atom[atom] != wide for atom in alphabet.beyond):
+                return None
+            numbers = {DEAD: 0}
+            index = [numbers.setdefault(to, len(numbers)) for to in by_atom]
+            found = list(numbers)
+            index.append(0)
+            if wide:
+                index += range(len(found), len(found) + LEADS)
+                found += self._leads_to(wide)
+            else:
+                index += [0] * LEADS
+            return found, np.array(index).take(alphabet.column)
+
+    def _cut(self, by_chars: dict[Chars, list[Term]], words: bool) -> Segments:
         """Ranges of code points that are in the same sets, with their targets; word characters apart when `words`."""
         flips: dict[int, int] = {}
         groups = list(by_chars.items())
@@ -181,7 +281,7 @@ class RegexLanguage(CodePointLanguage):
                 bits = mask & ~word_bit
                 while bits:
                     low = bits & -bits
-                    remaining |= groups[low.bit_length() - 1][1]
+                    remaining.update(groups[low.bit_length() - 1][1])
                     bits ^= low
                 kind = OTHER if not words else AFTER_WORD if mask & word_bit else AFTER_OTHER
                 known = targets[mask] = self._state(remaining, kind) if remaining else DEAD

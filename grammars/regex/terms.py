@@ -698,7 +698,7 @@ def chain(term: Term) -> list[Term]:
 def padding(terms: Terms, term: Term) -> int | None:
     """So many code points suffice to complete `term`, whatever text comes before them, if it begins with free text."""
     head = term.head if type(term) is Concat else term
-    if head is not terms.ANY_STAR or term.conditional:
+    if type(head) is not Repeat or head.body is not terms.ANY or head.high is not None or term.conditional:
         return None
     return terms.lengths(term).first_in(0, None)
 

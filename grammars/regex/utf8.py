@@ -54,6 +54,38 @@ _NO_ROW.setflags(write=False)
 # Bytes after the first, first code point, last code point, first byte less the bits it carries.
 _FORMS = ((1, 0x80, 0x7FF, 0xC0), (2, 0x800, 0xFFFF, 0xE0), (3, 0x10000, LAST, 0xF0))
 
+# All code points beyond ASCII: first bytes, then what is outstanding after them, and the first and last bits of that.
+_WIDE = (
+    (0xC2, 0xDF, 1, 0, 0x3F),
+    (0xE0, 0xE0, 2, 0x800, 0xFFF),
+    (0xE1, 0xEC, 2, 0, 0xFFF),
+    (0xED, 0xED, 2, 0, 0x7FF),
+    (0xEE, 0xEF, 2, 0, 0xFFF),
+    (0xF0, 0xF0, 3, 0x10000, 0x3FFFF),
+    (0xF1, 0xF3, 3, 0, 0x3FFFF),
+    (0xF4, 0xF4, 3, 0, 0xFFFF),
+)
+_WIDE_INSIDES = tuple(dict.fromkeys(form[2:] for form in _WIDE))
+LEADS = len(_WIDE_INSIDES)
+"""So many states are inside a character where all code points beyond ASCII lead to one state."""
+LEAD_COLUMN = np.zeros(128, dtype=np.int64)
+"""By byte from 0x80 on the number of the one it leads to, counted from 1; 0 where it leads to none."""
+for _first, _last, *_form in _WIDE:
+    LEAD_COLUMN[_first - 0x80 : _last - 0x7F] = _WIDE_INSIDES.index(tuple(_form)) + 1
+LEAD_COLUMN.setflags(write=False)
+
+
+def _column_inside(outstanding: int, first: int, last: int) -> NDArray[np.int64]:
+    """By byte 1 where it leads on inside a character of which these bits are outstanding, else 0."""
+    column = np.zeros(256, dtype=np.int64)
+    width = 6 * (outstanding - 1)
+    column[0x80 + (first >> width) : 0x81 + (last >> width)] = 1
+    column.setflags(write=False)
+    return column
+
+
+_INSIDE_COLUMNS = {form: _column_inside(*form) for form in _WIDE_INSIDES}
+
 
 def cheapest_of(first: int, last: int) -> int:
     """A code point of a range that takes the fewest bytes, in JSON too."""
@@ -258,13 +290,30 @@ class CodePointLanguage(TextLanguage):
                 self._fill_upper(row, segments[index:])
             return
 
+    def branches(self, state: int) -> tuple[list[int], NDArray[np.int64]] | None:
+        """See the contract. Here of states inside a character, where all that it can be lead to one state."""
+        inside = self._insides[state]
+        if inside is None or len(inside[1]) > 1:
+            return None
+        outstanding, ((first, last, target),) = inside
+        column = _INSIDE_COLUMNS.get((outstanding, first, last))
+        if column is None:
+            return None
+        if outstanding > 1:
+            with self._lock:
+                target = self._inside(outstanding - 1, ((0, (1 << 6 * (outstanding - 1)) - 1, target),))
+        return [DEAD, target], column
+
+    def _leads_to(self, target: int) -> list[int]:
+        """The states inside a character where every code point beyond ASCII leads to `target`: see `LEAD_COLUMN`."""
+        return [self._inside(outstanding, ((first, last, target),)) for outstanding, first, last in _WIDE_INSIDES]
+
     def _upper_half(self, target: int) -> NDArray[np.int32]:
         """The part from byte 0x80 on of a row where every code point from U+0080 on leads to `target`."""
         half = self._upper_halves.get(target)
         if half is None:
-            scratch = np.zeros(256, dtype=np.int32)
-            self._fill_upper(scratch, [(0x80, LAST, target)])
-            half = self._upper_halves[target] = scratch[0x80:]
+            half = np.array([DEAD, *self._leads_to(target)], dtype=np.int32).take(LEAD_COLUMN)
+            self._upper_halves[target] = half
         return half
 
     def _fill_upper(self, row: NDArray[np.int32], segments: Segments) -> None:
