@@ -177,7 +177,7 @@ class Scanners:
             )
             self._free[state] = number
             part = (FREE_TEXT, state, entry)
-            self._numbers[("text", (part,))] = number
+            self._known_of(FREE_TEXT, entry)[state] = number
             self._texts[number] = (part,)
         self.free_text_distance = [FREE_TEXT.shortest(state) for state in states]
         first = self._free[FREE_TEXT.start]
@@ -250,9 +250,7 @@ class Scanners:
         """The row of a state of these parts (int32, shape (256,)), and the states in it."""
         if len(parts) == 1:
             language, state, what = parts[0]
-            known = self._known.get((language, what))
-            if known is None:
-                known = self._known[language, what] = {0: 0}
+            known = self._known_of(language, what)
             variant = language.variant(state)
             if variant is not None:
                 return self._row_of_variant(language, what, variant, known, add)
@@ -309,10 +307,35 @@ class Scanners:
             row[byte] = known[to]
         return row, [*(known[to] for _, to in changes), int(row.max())]
 
-    def _number_alone(self, language: Language, state: int, what: Any, number_of: Callable[..., int]) -> int:
+    def _build_block(self, number: int) -> bool:
+        """Fill the row of a state, and of others that are likely to be asked for with it; whether there are such."""
+        parts = self._texts.get(number, ())
+        if len(parts) != 1 or self.free_names.are_told_apart(number):
+            return False
+        language, state, entries = parts[0]
+        block = language.block(state)
+        if block is None:
+            return False
+        known = self._known_of(language, entries)
+        states, targets, column, after = block
+        self._add_texts(language, [t for t in dict.fromkeys([*states, *after]) if t not in known], entries, known)
+        numbers = np.zeros(max(after) + 1, dtype=np.int32)
+        numbers[after] = [known[to] for to in after]
+        tables = self._store.tables
+        at = np.array([known[each] for each in states])
+        tables[m.DFA].reshape(-1, 256)[at] = numbers[targets].take(column, axis=1)
+        tables[m.STATE][at * STATE_WIDTH + Q_FLAGS] |= HAS_NEXT
+        return True
+
+    def _known_of(self, language: Language, what: object) -> dict[int, int]:
+        """The numbers of the states of a language on its own."""
         known = self._known.get((language, what))
         if known is None:
             known = self._known[language, what] = {0: 0}
+        return known
+
+    def _number_alone(self, language: Language, state: int, what: Any, number_of: Callable[..., int]) -> int:
+        known = self._known_of(language, what)
         number = known.get(state)
         if number is None:
             number = known[state] = number_of([(language, state, what)])
@@ -379,11 +402,18 @@ class Scanners:
             for language, state, entries in live:
                 merged[language, state] = merged.get((language, state), ()) + entries
             live = tuple((language, state, entries) for (language, state), entries in merged.items())
+        if len(live) == 1:
+            language, state, entries = live[0]
+            known = self._known_of(language, entries)
+            if state not in known:
+                if language is FREE_TEXT:
+                    self._add_free_states(entries)
+                else:
+                    number = known[state] = self._new_text_state(live)
+                    self._texts[number] = live
+            return known[state]
         key = ("text", live)
         found = self._numbers.get(key)
-        if found is None and len(live) == 1 and live[0][0] is FREE_TEXT:
-            self._add_free_states(live[0][2])
-            return self._numbers[key]
         if found is None:
             found = self._numbers[key] = self._new_text_state(live)
             self._texts[found] = live
@@ -410,14 +440,12 @@ class Scanners:
             pad = 0 if FREE_TEXT.boundary(state) else -1
             accepted = outcome if FREE_TEXT.accepting(state) else 0
             states += (own, accepted, entry, listed, 0, i + 1, outcome, -1, 0, 0, -1, pad, 0, 0, 0)
-            part = ((FREE_TEXT, state, entries),)
-            self._numbers["text", part] = first + i
-            self._texts[first + i] = part
+            self._texts[first + i] = ((FREE_TEXT, state, entries),)
         store.append(m.STATE, states)
         rows = self._room_for_rows(first, count)
         free = store.tables[m.DFA][start * 256 : (start + count) * 256]
         np.copyto(rows, np.where(free > 0, free + (first - start), 0))
-        known = self._known[FREE_TEXT, entries] = {0: 0}
+        known = self._known_of(FREE_TEXT, entries)
         known.update((state, first + i) for i, state in enumerate(self._free))
         if self.free_names.are_told_apart(first):
             for i in range(count):
@@ -426,31 +454,39 @@ class Scanners:
     def _add_texts(
         self, language: TextLanguage, states: list[int], entries: tuple[Entry, ...], known: dict[int, int]
     ) -> None:
-        """Add the string states of a language's states that are not known, all at once where no length is counted."""
-        outcome = 0
-        if language is not FREE_TEXT and all(e.low <= 0 and e.high >= UNBOUNDED_LENGTH for e in entries):
-            outcome = self._outcome(sum({1 << e.variable for e in entries}))
+        """Add the string states of a language's states that are not known, all at once where they are no free text."""
+        outcome = 0 if language is FREE_TEXT else self._outcome(sum({1 << e.variable for e in entries}))
         new: list[int] = []
         for state in states:
-            key = ("text", ((language, state, entries),))
             if not outcome or language.universal(state):
                 known[state] = self.text_state([(language, state, entries)])
-            elif (found := self._numbers.get(key)) is not None:
-                known[state] = found
             else:
                 new.append(state)
         if not new:
             return
-        first = self.state_count
+        store, first = self._store, self.state_count
+        counted = any(e.low > 0 or e.high < UNBOUNDED_LENGTH for e in entries)
+        bounds = [(e.low, e.high, self._outcome(1 << e.variable)) for e in entries] if counted else []
+        lengths = [self._length_set(language.lengths(state)) for state in new] if counted else []
+        each, entry = len(bounds), store.used(m.ENTRY) if counted else 0
+        listed: list[int] = []
         records: list[int] = []
         for number, state in enumerate(new, start=first):
             flags = BOUNDARY if language.boundary(state) else 0
-            accepted = outcome if language.accepting(state) else 0
-            records += (flags, accepted, 0, 0, 0, 0, outcome, -1, 0, 0, -1, -1, 0, 0, 0)
-            parts = ((language, state, entries),)
-            self._texts[number] = parts
-            known[state] = self._numbers["text", parts] = number
-        self._store.append(m.STATE, records)
+            accepts = language.accepting(state)
+            if counted:
+                length = lengths[number - first]
+                for low, high, one in bounds:
+                    listed += (int(accepts), low, high, length, one)
+                flags |= COUNTED | (SIMPLE if each == 1 and length == -1 else 0)
+            accepted = outcome if accepts else 0
+            records += (flags, accepted, entry, each, 0, 0, outcome, -1, 0, 0, -1, -1, 0, 0, 0)
+            entry += each * ENTRY_WIDTH
+            self._texts[number] = ((language, state, entries),)
+            known[state] = number
+        if counted:
+            store.append(m.ENTRY, listed)
+        store.append(m.STATE, records)
         self._room_for_rows(first, len(new))
 
     def _new_text_state(self, parts: tuple[TextPart, ...]) -> int:
@@ -586,6 +622,8 @@ class Scanners:
 
     def supply_row(self, number: int) -> None:
         """Build the row of a state, and of those after it so long as there is one way to go on."""
+        if self._build_block(number):
+            return
         for _ in range(_CHAIN):
             after = self.build_row(number)
             if len(after) != 1:

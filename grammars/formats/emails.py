@@ -19,6 +19,7 @@ ADDRESS_LITERAL = rf"(?:{IPV4}|[Ii][Pp][Vv]6:{IPV6})\]"
 """Pattern of what follows `[` in an address literal."""
 
 MAX_LOCAL_PART = 64
+_TOGETHER = 16  # characters of an atom whose steps are found at once: there are tokens of so many
 
 _ATOM = ranges_of("!#$%&'*+-/=?^_`{|}~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _ATOM_PARTS = [(0x40, 0x40, 0)], [(first, last, 1) for first, last in _ATOM], [(0x2E, 0x2E, 2)]
@@ -60,6 +61,15 @@ class Email(Machine[EmailKey]):
         if left >= 2:
             targets.append(("dot", value + 1))
         return _ATOM_LAYOUTS[len(targets) - 1], targets
+
+    def alike(self, state: EmailKey) -> list[EmailKey]:
+        stage, value = state
+        part = self._part(stage)
+        if part is not None:
+            return [(stage, other) for other in part.alike(value)]
+        if stage != "atom" or self._unicode:
+            return []
+        return [("atom", octets) for octets in range(value + 1, min(value + _TOGETHER, MAX_LOCAL_PART + 1))]
 
     def moves(self, state: EmailKey) -> list[Move[EmailKey]]:
         stage, value = state

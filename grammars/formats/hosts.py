@@ -14,6 +14,7 @@ from .machine import Arranged, Layout, Machine, Move, at_least, between
 
 MAX_LABEL = 63
 MAX_NAME = 253
+_TOGETHER = 16  # characters of a label whose steps are found at once: there are tokens of so many
 
 HostKey = tuple[int, bool, int]
 """Length of the label so far, whether its last character is a hyphen, length of the name so far if it is counted."""
@@ -62,6 +63,12 @@ class HostName(Machine[HostKey]):
                     what += "."
                     targets.append((0, False, longer))
         return _layout(what), targets
+
+    def alike(self, state: HostKey) -> list[HostKey]:
+        label, hyphen, name = state
+        if not label:
+            return []
+        return [(label + i, hyphen, name + i * self._counts) for i in range(1, min(_TOGETHER, MAX_LABEL + 1 - label))]
 
     def accepts(self, state: HostKey) -> bool:
         return state[0] > 0 and not state[1]

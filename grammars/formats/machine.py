@@ -9,14 +9,14 @@ reached; that, and its two distances, is what it has to know about itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..languages.base import ALL_LENGTHS, DEAD, LengthSet, TextLanguage
+from ..languages.base import ALL_LENGTHS, DEAD, Block, LengthSet, TextLanguage
 from ..regex import lengths as length_sets
 from ..regex.classes import LAST, CodePoints
 from ..regex.utf8 import CodePointLanguage, Segments
@@ -78,6 +78,11 @@ class Machine(ABC, Generic[State]):
         """Another state from which the same moves lead, but under some ASCII characters: these, with the states that
         they lead to from `state`. None where there is none. That other state is no variant itself."""
         return None
+
+    def alike(self, state: State) -> Sequence[State]:  # noqa: ARG002
+        """Other states, not too many, whose moves are likely to be asked for where those of `state` are: of the same
+        layout, or variants of the same state."""
+        return ()
 
     def endless(self, state: State) -> CodePoints | None:  # noqa: ARG002
         """A class of which any number of members can follow `state`, where each leads to a state of its own; it has no
@@ -192,6 +197,58 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
             if found is None:
                 return None
             return self._number(found[0]), [(ord(character), self._number(after)) for character, after in found[1]]
+
+    def block(self, state: int) -> Block | None:
+        value = self._values.get(state)
+        if value is None:
+            return None
+        with self._lock:
+            values = [value, *self._machine.alike(value)]
+            if len(values) == 1:
+                return None
+            variant = self._machine.variant(value)
+            return self._block_of_layout(values) if variant is None else self._block_of_variants(values, *variant)
+
+    def _block_of_layout(self, values: list[State]) -> Block | None:
+        """The rows of those of some states that have the layout of the first."""
+        states: list[int] = []
+        targets: list[list[int]] = []
+        layout = None
+        for value in values:
+            arranged = self._machine.arranged(value)
+            layout = arranged[0] if arranged and layout is None else layout
+            if arranged is None or layout is None or layout.column is None or layout.wide is not None:
+                return None
+            if arranged[0] is layout:
+                states.append(self._number(value))
+                targets.append([DEAD, *self._numbered(arranged[1])])
+        assert layout is not None
+        assert layout.column is not None
+        after = list(dict.fromkeys(to for each in targets for to in each))
+        return Block(states, np.array(targets, dtype=np.int32), layout.column, after)
+
+    def _block_of_variants(self, values: list[State], base: State, changes: list[tuple[str, State]]) -> Block | None:
+        """The rows of those of some states that are variants of `base` at the same characters as the first."""
+        found = self.branches(self._number(base))
+        if found is None:
+            return None
+        characters = [character for character, _ in changes]
+        after, column = found
+        column = column.copy()
+        for i, character in enumerate(characters, start=len(after)):
+            column[ord(character)] = i
+        states: list[int] = []
+        changed: list[list[int]] = []
+        for value in values:
+            variant = self._machine.variant(value)
+            if variant is not None and variant[0] == base and [c for c, _ in variant[1]] == characters:
+                states.append(self._number(value))
+                changed.append(self._numbered([to for _, to in variant[1]]))
+        same = np.array(after, dtype=np.int32)
+        targets = np.empty((len(states), len(after) + len(changes)), dtype=np.int32)
+        targets[:, : len(after)] = same
+        targets[:, len(after) :] = changed
+        return Block(states, targets, column, list(dict.fromkeys([*after, *(to for each in changed for to in each)])))
 
     def _numbered(self, values: list[State]) -> list[int]:
         known = self._by_identity

@@ -137,11 +137,22 @@ class Pattern(Machine[PatternKey]):
             return None
         return PatternKey("class", place, _USUAL_MEMBER), [("-", PatternKey("class -", place, value))]
 
+    def alike(self, state: PatternKey) -> list[PatternKey]:
+        if self.variant(state) is None:
+            return []
+        return [other for other in self._plain_members(state.place) if other.value not in (state.value, _USUAL_MEMBER)]
+
     def endless(self, state: PatternKey) -> CodePoints | None:
         if state.stage.startswith(("count", "hex", "class hex")):
             return NONE
         if state.stage == "term":
             return _ENDLESS_TERM & ~DIGIT if state.value == _QUANTIFIER_NO_DIGIT else _ENDLESS_TERM
+        if state.stage == "class start":
+            return _ENDLESS
+        if state.stage == "class -":
+            return _ENDLESS & CodePoints(((state.value, LAST),)) if state.value >= 0 else NONE
+        if state.stage == "escape":
+            return _ENDLESS_ESCAPED
         if state.stage != "class":
             return None
         return _ENDLESS & ~DIGIT if state.value in (_FRESH_NO_DIGIT, _ZERO) else _ENDLESS
@@ -377,6 +388,7 @@ _MEMBERS = ((0, 0x2C), (0x2E, 0x5B), (0x5E, 0x5E), (0x5F, LAST))
 
 _ENDLESS = CodePoints.of(_MEMBERS)
 _ENDLESS_TERM = CodePoints.of((*_LITERALS, *ranges_of(".^$|")))
+_ENDLESS_ESCAPED = _ENDLESS_TERM & CodePoints.of(ranges_of(_PUNCTUATION + "dDsSwWbB" + "".join(_CONTROLS)))
 _USUAL_MEMBER = 0x61
 """The member of a class that stands for all that differ from it in what a range after them begins with."""
 _PLAIN_MEMBERS = [code for first, last in _MEMBERS for code in range(first, min(last, 127) + 1)]

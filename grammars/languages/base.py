@@ -74,6 +74,19 @@ class Role(Enum):
     COLLECTED = "collected"
 
 
+class Block(NamedTuple):
+    """Rows of several states: the successor of `states[i]` under a byte is `targets[i, column[byte]]`.
+
+    `targets` is int32, shape (states, any number), and `column` int64, shape (256,). `after` has all states in
+    `targets`, each once.
+    """
+
+    states: list[int]
+    targets: NDArray[np.int32]
+    column: NDArray[np.int64]
+    after: list[int]
+
+
 class Language(ABC):
     """A trimmed, lazily determinised automaton over bytes. Safe to share between threads."""
 
@@ -92,6 +105,11 @@ class Language(ABC):
     def variant(self, state: int) -> tuple[int, list[tuple[int, int]]] | None:  # noqa: ARG002
         """Another state whose row is that of `state` but at some bytes, and these with their successors; None where no
         such state is evident. That other state is no variant itself."""
+        return None
+
+    def block(self, state: int) -> Block | None:  # noqa: ARG002
+        """The rows of `state` and of others that are likely to be asked for with it; None where they are not had at
+        once."""
         return None
 
     around_values = False

@@ -151,7 +151,7 @@ class RegexLanguage(CodePointLanguage):
         assert self._alphabet is not None
         segments: Segments = []
         at, target = 0, DEAD  # the range before
-        for first, last, atom in self._alphabet.ranges:
+        for first, _, atom in self._alphabet.ranges:
             to = by_atom[atom]
             if to != target:
                 if target:
