@@ -34,6 +34,7 @@ class NameReach:
             known |= language.separation.known
         self._lasting = [language.separation.lasting for language in among]
         self._separator = _outside(known)
+        self._least: dict[tuple[int, int], int] = {}
         self._lacking: dict[frozenset[NameClass], list[NameClass]] = {}
 
     @functools.cached_property
@@ -124,8 +125,11 @@ class NameReach:
 
     def _characters(self, i: int, state: int) -> int:
         """No fewer characters lead to where a language is found."""
-        least = self.among[i].quick_lengths(state)[0].first_in(0, None) if state else None
-        return ENDLESS if least is None else least
+        found = self._least.get((i, state))
+        if found is None:
+            least = self.among[i].quick_lengths(state)[0].first_in(0, None) if state else None
+            found = self._least[i, state] = ENDLESS if least is None else least
+        return found
 
 
 def _outside(known: CodePoints) -> bytes | None:

@@ -391,17 +391,14 @@ class Scanners:
         return self._store_literals(values, outcomes, [1] * len(values))
 
     def text_state(self, parts: list[TextPart]) -> int:
-        live = tuple(
-            (FREE_TEXT, FREE_TEXT.start, entries)
-            if language is not FREE_TEXT and language.universal(state)
-            else (language, state, entries)
-            for language, state, entries in parts
-        )
-        if len(live) > 1:
-            merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
-            for language, state, entries in live:
-                merged[language, state] = merged.get((language, state), ()) + entries
-            live = tuple((language, state, entries) for (language, state), entries in merged.items())
+        merged: dict[tuple[TextLanguage, int], tuple[Entry, ...]] = {}
+        for language, state, entries in parts:
+            at = (language, state)
+            if language is not FREE_TEXT and language.universal(state):
+                at = (FREE_TEXT, FREE_TEXT.start)
+            known_entries = merged.get(at)
+            merged[at] = entries if known_entries is None else known_entries + entries
+        live = tuple([(language, state, entries) for (language, state), entries in merged.items()])
         if len(live) == 1:
             language, state, entries = live[0]
             known = self._known_of(language, entries)

@@ -74,6 +74,7 @@ class RegexLanguage(CodePointLanguage):
         self._states: dict[tuple[int, tuple[Term, ...]], int] = {}
         self._known_sets: dict[frozenset[Term], int] = {}  # as they were found, after a character: their states
         self._term = term
+        self._accepting: dict[int, bool] = {}
         self.start = self._state({term}, START)
         self._conditions.use()
 
@@ -291,13 +292,16 @@ class RegexLanguage(CodePointLanguage):
     # The contract
 
     def accepting(self, state: int) -> bool:
-        before = self._before
-        if state >= len(before):
-            return False
-        return any(
-            term.nullable or (term.conditional and self._terms.gaps(term, before[state]) & END_NEXT)
-            for term in self._remaining[state]
-        )
+        found = self._accepting.get(state)
+        if found is None:
+            before = self._before
+            if state >= len(before):
+                return False
+            found = self._accepting[state] = any(
+                term.nullable or (term.conditional and self._terms.gaps(term, before[state]) & END_NEXT)
+                for term in self._remaining[state]
+            )
+        return found
 
     def universal(self, state: int) -> bool:
         return state < len(self._remaining) and self._remaining[state] == (self._terms.ANY_STAR,)
@@ -357,7 +361,7 @@ class RegexLanguage(CodePointLanguage):
         return Separation(known, lasting.pop()) if len(lasting) == 1 else unknown
 
     def quick_lengths(self, state: int) -> tuple[LengthSet, bool]:
-        if any(term.conditional for term in self._remaining[state]):
+        if self._term.conditional and any(term.conditional for term in self._remaining[state]):
             return length_sets.ALL_LENGTHS, False
         try:
             return self.lengths(state), True
