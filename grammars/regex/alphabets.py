@@ -15,7 +15,7 @@ from .classes import EVERY, LAST
 from .terms import Chars, Concat, Repeat, Term, Union
 from .utf8 import LEAD_COLUMN
 
-_MOST_RANGES = 400
+_MOST_RANGES = 100
 """With more ranges in the classes of a pattern, working out the atoms is not worth while for few states."""
 
 

@@ -147,8 +147,9 @@ class RegexLanguage(CodePointLanguage):
             target = self._after(remaining)
             return [(first, last, target) for first, last in chars.members.ranges] if target else []
         by_atom = self._targets(by_chars)
-        if by_atom is None:
-            return self._cut(by_chars, words=False)
+        return self._cut(by_chars, words=False) if by_atom is None else self._segments_of(by_atom)
+
+    def _segments_of(self, by_atom: list[int]) -> Segments:
         assert self._alphabet is not None
         segments: Segments = []
         at, target = 0, DEAD  # the range before
@@ -233,13 +234,16 @@ class RegexLanguage(CodePointLanguage):
             return None
         with self._lock:
             by_chars, bounded = self._linear(state)
-            by_atom = None if bounded else self._targets(by_chars)
+            if bounded or (len(by_chars) == 1 and "_alphabet" not in self.__dict__):
+                return None
+            by_atom = self._targets(by_chars)
             if by_atom is None:
                 return None
             alphabet = self._alphabet
             assert alphabet is not None
             wide = by_atom[alphabet.beyond[0]]
             if len(alphabet.beyond) > 1 and any(by_atom[atom] != wide for atom in alphabet.beyond):
+                self._steps[state] = self._segments_of(by_atom)  # for the row
                 return None
             numbers = {DEAD: 0}
             index = [numbers.setdefault(to, len(numbers)) for to in by_atom]
