@@ -468,9 +468,10 @@ class Scanners:
         each, entry = len(bounds), store.used(m.ENTRY) if counted else 0
         listed: list[int] = []
         records: list[int] = []
+        texts, boundary, accepting = self._texts, language.boundary, language.accepting
         for number, state in enumerate(new, start=first):
-            flags = BOUNDARY if language.boundary(state) else 0
-            accepts = language.accepting(state)
+            flags = BOUNDARY if boundary(state) else 0
+            accepts = accepting(state)
             if counted:
                 length = lengths[number - first]
                 for low, high, one in bounds:
@@ -479,7 +480,7 @@ class Scanners:
             accepted = outcome if accepts else 0
             records += (flags, accepted, entry, each, 0, 0, outcome, -1, 0, 0, -1, -1, 0, 0, 0)
             entry += each * ENTRY_WIDTH
-            self._texts[number] = ((language, state, entries),)
+            texts[number] = ((language, state, entries),)
             known[state] = number
         if counted:
             store.append(m.ENTRY, listed)

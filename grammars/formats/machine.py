@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..languages.base import ALL_LENGTHS, DEAD, Block, LengthSet, TextLanguage
 from ..regex import lengths as length_sets
 from ..regex.classes import LAST, CodePoints
-from ..regex.utf8 import CodePointLanguage, Segments
+from ..regex.utf8 import LEAD_COLUMN, CodePointLanguage, Segments
 
 State = TypeVar("State", bound=Hashable)
 
@@ -154,11 +154,11 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
         return f"{function.__name__}({', '.join(map(repr, arguments))})"
 
     def _number(self, value: State) -> int:
-        number = self._numbers.get(value)
-        if number is None:
-            number = self._new_state()
+        new = len(self._rows)
+        number = self._numbers.setdefault(value, new)  # hashes it once
+        if number == new:
+            self._new_state()
             self._values[number] = value
-            self._numbers[value] = number
             self._by_identity[id(value)] = number
         return number
 
@@ -178,15 +178,13 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
             if layout.wide is None:
                 return numbers, ascii_column
             # Bytes from 0x80 on lead inside a character: to as many states, whatever comes after it.
-            half = self._upper_half(numbers[layout.wide + 1])
             column = self._columns.get(layout)
             if column is None:
-                order = {to: i for i, to in enumerate(dict.fromkeys(half[half > 0].tolist()), start=len(numbers))}
                 column = ascii_column.copy()
-                column[0x80:] = [order.get(to, 0) for to in half.tolist()]
+                column[0x80:] = np.where(LEAD_COLUMN > 0, LEAD_COLUMN + (len(numbers) - 1), 0)
                 column.setflags(write=False)
                 self._columns[layout] = column
-            return numbers + list(dict.fromkeys(half[half > 0].tolist())), column
+            return numbers + self._leads_to(numbers[layout.wide + 1]), column
 
     def variant(self, state: int) -> tuple[int, list[tuple[int, int]]] | None:
         value = self._values.get(state)

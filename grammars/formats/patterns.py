@@ -129,6 +129,8 @@ class Pattern(Machine[PatternKey]):
     def arranged(self, state: PatternKey) -> Arranged[PatternKey] | None:
         if state.stage == "class":
             return self._members(state.place, state.value)
+        if state.stage == "class -":
+            return self._after_hyphen(state.place, state.value)
         return self._term(state.place, state.value) if state.stage == "term" else None
 
     def variant(self, state: PatternKey) -> tuple[PatternKey, list[tuple[str, PatternKey]]] | None:
@@ -282,18 +284,9 @@ class Pattern(Machine[PatternKey]):
         if stage == "class start":
             fresh = PatternKey("class", place, _FRESH)
             return [move for move in self._class(fresh) if move[0] != 0x5E] + on("^", fresh)
-        if stage == "class":
-            layout, targets = self._members(place, value)
+        if stage in ("class", "class -"):
+            layout, targets = self._members(place, value) if stage == "class" else self._after_hyphen(place, value)
             return [(first, last, targets[index]) for first, last, index in layout.ranges]
-        if stage == "class -":
-            # After a set or a character beyond ASCII a hyphen stands for itself, and last.
-            moves = on("]", PatternKey("term", place, _QUANTIFIER))
-            if value < 0:
-                return moves
-            fresh = PatternKey("class", place, _FRESH)
-            moves += [(max(first, value), last, fresh) for first, last in _MEMBERS if last >= value]
-            moves += on("-", fresh) if value <= 0x2D else []
-            return moves + on("\\", PatternKey("class escape", place, least=value))
         if stage == "class escape":
             return self._class_escape(place, least)
         if stage == "class control":
@@ -328,6 +321,16 @@ class Pattern(Machine[PatternKey]):
         plain = self._plain_members(place)
         targets += plain if digits else plain[:_FIRST_DIGIT] + plain[_FIRST_DIGIT + 10 :]
         return _member_layout(digits, escape), targets
+
+    def _after_hyphen(self, place: _Place, value: int) -> Arranged[PatternKey]:
+        """Steps inside a class after a hyphen: to its end, and to that of a range which `value` begins.
+
+        After a set or a character beyond ASCII a hyphen stands for itself, and last.
+        """
+        targets = [PatternKey("term", place, _QUANTIFIER)]
+        if value >= 0:
+            targets += (PatternKey("class", place, _FRESH), PatternKey("class escape", place, least=value))
+        return _hyphen_layout(max(value, -1)), targets
 
     def _class_escape(self, place: _Place, least: int) -> list[Move[PatternKey]]:
         moves: list[Move[PatternKey]] = []
@@ -417,6 +420,16 @@ def _member_layout(digits: bool, escape: bool) -> Layout:
     plain = [code for code in _PLAIN_MEMBERS if digits or not 0x30 <= code <= 0x39]
     ranges += [(code, code, index) for index, code in enumerate(plain, start=len(ranges))]
     return Layout([*ranges, (0x80, LAST, len(ranges))])
+
+
+@functools.lru_cache(maxsize=256)
+def _hyphen_layout(value: int) -> Layout:
+    """After a hyphen inside a class: its end; from `value` on, unless it is negative, members; an escape."""
+    ranges = [(0x5D, 0x5D, 0)]
+    if value >= 0:
+        ranges += [(max(first, value), last, 1) for first, last in _MEMBERS if last >= value]
+        ranges += [(0x2D, 0x2D, 1)] * (value <= 0x2D) + [(0x5C, 0x5C, 2)]
+    return Layout(ranges)
 
 
 _HEX = "0123456789abcdefABCDEF"

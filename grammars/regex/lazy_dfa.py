@@ -72,7 +72,8 @@ class RegexLanguage(CodePointLanguage):
         self._remaining: list[tuple[Term, ...]] = [()]
         self._before: list[int] = [OTHER]
         self._states: dict[tuple[int, tuple[Term, ...]], int] = {}
-        self._known_sets: dict[frozenset[Term], int] = {}  # as they were found, after a character: their states
+        # Sets of terms, or the only one, as they were found after a character: their states.
+        self._known_sets: dict[Term | frozenset[Term], int] = {}
         self._term = term
         self._accepting: dict[int, bool] = {}
         self.start = self._state({term}, START)
@@ -180,7 +181,7 @@ class RegexLanguage(CodePointLanguage):
 
     def _after(self, remaining: list[Term]) -> int:
         """The state of some terms after a character."""
-        key = frozenset(remaining)
+        key = remaining[0] if len(remaining) == 1 else frozenset(remaining)
         state = self._known_sets.get(key)
         if state is None:
             state = self._known_sets[key] = self._state(set(remaining), OTHER)
