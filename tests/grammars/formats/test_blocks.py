@@ -1,0 +1,40 @@
+"""Rows that a format hands out together are the rows that it hands out one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from constrain.grammars.formats import format_language
+
+_TEXTS = {
+    "hostname": ["a", "ab-c", "example.co", "a" * 50, "a" * 60 + "-", "x.y-"],
+    "email": ["a", "a.b", "ab@example", "a@b.co-m", "a" * 63, "me@" + "a" * 62],
+    "regex": ["[b", "[^0", "([ab", "[!", "[\\x7f", "[_"],
+}
+
+
+@pytest.mark.parametrize("name", _TEXTS)
+def test_blocks_are_rows(name: str) -> None:
+    language = format_language(name)
+    assert language is not None
+    several = 0
+    for text in _TEXTS[name]:
+        state = language.run(text.encode())
+        block = language.block(state)
+        assert block is not None, text
+        assert state == block.states[0]
+        assert len(set(block.states)) == len(block.states)
+        assert len(set(block.after)) == len(block.after)
+        assert set(block.after) == {*block.targets.ravel().tolist()}
+        several += len(block.states) > 1
+        for each, targets in zip(block.states, block.targets, strict=True):
+            assert np.array_equal(targets.take(block.column), language.row(each)), (text, each)
+    assert several > 1
+
+
+@pytest.mark.parametrize("name", ["uuid", "date-time", "hostname", "regex"])
+def test_no_block_where_few_states_are_alike(name: str) -> None:
+    language = format_language(name)
+    assert language is not None
+    assert language.block(language.start) is None
