@@ -143,6 +143,8 @@ def test_agrees_with_jsonschema_rs(pair: oracles.Pair, subjects: list[str]) -> N
     for text in subjects:
         if not text.isascii() and re.search(r"\\[dDsSwW]", pattern):  # `(?=\w)` finds any letter there, `\w` only ASCII
             continue
+        if "." in pattern and re.search("[\r\u2028\u2029]", text):  # `(?=.)` finds them there
+            continue
         assert language.matches(text.encode()) == oracles.rust_finds(pattern, text), text
 
 
