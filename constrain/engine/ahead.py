@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOAD_FIRST = 60
 """How much may be told of where values start when a small grammar is compiled, as `PlainStarts.load` counts it."""
-LOAD_AHEAD = 12
+LOAD_AHEAD = 3
 """How much of that may be told before it is asked for, each time something is."""
 SUBSCHEMAS = 4
 """So many subschemas take about as long to read as a load of one: the larger a grammar, the less is left for this."""
