@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.row_memory import RowMemory
+from constrain.engine.row_memory import RowMemory, populate
 from constrain.grammars.json_schema.text_distance import spelling_with
 from constrain.grammars.languages.base import Language
 from constrain.grammars.languages.text import FREE_TEXT
@@ -36,6 +36,8 @@ from constrain.vocabulary import Vocabulary
 
 _LOOP_ROWS = 2048  # rows of loops kept for one vocabulary
 _KEPT_BYTES = 16 << 20  # of rows of states
+_ROOM = 4096  # rows there is room for before all have to be copied
+_AHEAD = 128  # rows whose memory is asked for before they are written
 _WIDE = 64  # words with tokens from which on a row is worth keeping
 _LISTED = 1024  # content lists up to this length are marked one by one, longer ones have a ready row
 
@@ -73,7 +75,8 @@ class Terminals:
         # Room that is likely to do: to make more means to copy, and what is not written to takes no memory.
         self._table = np.zeros(TABLE_WIDTH * 4096, dtype=np.int64)
         self._cross = np.zeros(1 << 21, dtype=np.int32)
-        self._rows = np.zeros(self.words * 1024, dtype=np.int32)
+        self._rows = np.zeros(self.words * _ROOM, dtype=np.int32)
+        self._asked = 0  # words of it that were asked for ahead
         self._tables = self._cross_used = self._row_count = 0
         self._sizes = np.zeros(4, dtype=np.int64)  # by row: code points of its longest token, or more
         self._numbers: dict[tuple[int, int, int], int] = {}
@@ -335,7 +338,12 @@ class Terminals:
     def _new_row(self) -> int:
         number = self._row_count
         if (number + 1) * self.words > self._rows.size:
+            self._asked = self._rows.size
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        if (number + _AHEAD) * self.words > self._asked:
+            ahead = min(self._rows.size, self._asked + _AHEAD * self.words)
+            populate(self._rows[self._asked : ahead])
+            self._asked = ahead
         if number >= self._sizes.size:
             self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
         self._row_count += 1
