@@ -72,6 +72,9 @@ class Deferred(Subschema):
         data = fragments.data[fragments.positions[number - fragments.first]]
         read_fragment(self, thawed(data), fragments, subschemas)
 
+    def leads_nowhere(self) -> bool:
+        return True
+
     def in_place(self) -> list[int]:
         return []
 
@@ -135,6 +138,8 @@ def is_deferred(subschemas: list[Subschema], number: int) -> bool:
 
 def at_hand(subschemas: list[Subschema]) -> list[tuple[int, Subschema]]:
     """Those that are not deferred, with their numbers."""
+    if Deferred not in map(type, subschemas):
+        return [*enumerate(subschemas)]
     return [(number, s) for number, s in enumerate(subschemas) if type(s) is not Deferred]
 
 

@@ -253,7 +253,8 @@ class Expansion:
         self._few_values: dict[frozenset[int], frozenset[object] | None] = {}
         self._summaries: dict[frozenset[int], _Summary] = {}
         self._sameness = Sameness(subschemas)
-        self._marks = any(self._tracks(i) for i, _ in at_hand(subschemas))  # whether it may matter what is evaluated
+        # Whether it may matter what is evaluated.
+        self._marks = any(_marking(s) != _NO_MARKING for _, s in at_hand(subschemas))
 
     # ---- subschemas --------------------------------------------------------------------------------------------------
 
@@ -1259,6 +1260,9 @@ beside_groups = attrgetter(
 )
 """The fields of a subschema that ask something beside its groups."""
 NOTHING_BESIDE = beside_groups(Subschema(pointer=""))
+
+_marking = attrgetter("unevaluated_properties", "unevaluated_items")
+_NO_MARKING = (None, None)
 
 _BESIDE = ("pointer", "types", "values", "integral_fraction", "source", "written", "names_at")
 _asked_beside = attrgetter(*(n for n in Subschema.__dataclass_fields__ if n not in _BESIDE))

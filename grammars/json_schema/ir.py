@@ -205,9 +205,19 @@ class Subschema:
             found += [number for number in rests if number is not None]
         return found
 
+    def leads_nowhere(self) -> bool:
+        """Whether no other subschema is applied, in place or to members and items."""
+        return bool(_links(self) == _NO_LINKS)
 
+
+_links = attrgetter(
+    "all_of", "any_of", "one_of", "none_of", "conditions", "dependent_schemas", "prefix_items", "properties",
+    "pattern_properties", "items", "additional", "property_names", "contains", "unevaluated_properties",
+    "unevaluated_items",
+)  # fmt: skip
 _rests = attrgetter("items", "additional", "property_names", "contains", "unevaluated_properties", "unevaluated_items")
 _NO_RESTS = (None,) * 6
+_NO_LINKS = _links(Subschema(pointer=""))
 
 
 @dataclass(slots=True)

@@ -73,14 +73,7 @@ def _refuse_circles(subschemas: list[Subschema]) -> None:
     """Raises `InvalidSchemaError` for a subschema that contains itself in place, so that validation would not end."""
     done: set[int] = set()
     for start, subschema in at_hand(subschemas):
-        if start in done or not (
-            subschema.all_of
-            or subschema.any_of
-            or subschema.one_of
-            or subschema.none_of
-            or subschema.conditions
-            or subschema.dependent_schemas
-        ):
+        if start in done or subschema.leads_nowhere() or not subschema.in_place():
             continue
         path: dict[int, None] = {}  # from `start` to where we are, in order
         stack = [start]

@@ -101,12 +101,13 @@ def reaching(
     """
     above: dict[int, list[int]] = {}
     for number, node in at_hand(subschemas) if within is None else [(number, subschemas[number]) for number in within]:
-        for parts in (node.in_place(), node.of_members_and_items()):
-            for part in parts:
-                if part in above:
-                    above[part].append(number)
-                else:
-                    above[part] = [number]
+        if node.leads_nowhere():
+            continue
+        for part in (*node.in_place(), *node.of_members_and_items()):
+            if part in above:
+                above[part].append(number)
+            else:
+                above[part] = [number]
     found = set(targets)
     stack = list(targets)
     while stack:
