@@ -61,7 +61,7 @@ def _cut_word(x: Any, bits: Any, base: int, v: Any) -> None:
         x[base + b] = x[base + b] if bits & _LANES[b] else v
 
 
-@njit
+@njit(lanes=True)
 def _cut(x: Any, mask: Any, words: int, value: int) -> None:
     """Set the elements of `x` whose bit is 0."""
     v = x.dtype.type(value)
@@ -86,7 +86,7 @@ def _cut(x: Any, mask: Any, words: int, value: int) -> None:
             x[i] = v
 
 
-@njit
+@njit(lanes=True)
 def _cut_copy(x: Any, y: Any, mask: Any, words: int, value: int) -> None:
     """Set `y` to the elements of `x` whose bit is 1, and to `value` elsewhere."""
     v = y.dtype.type(value)
@@ -105,7 +105,7 @@ def _cut_copy(x: Any, y: Any, mask: Any, words: int, value: int) -> None:
             y[i] = v
 
 
-@njit
+@njit(lanes=True)
 def _spread(y: Any, mask: Any, words: int, set_value: int, clear_value: int) -> None:
     """Set `y` to one value where the bit is 1, to the other elsewhere."""
     s, c = y.dtype.type(set_value), y.dtype.type(clear_value)

@@ -44,7 +44,7 @@ from numba.core import caching, ccallback, sigutils, types
 from numba.core import config as _config
 
 from . import helping
-from .linking import PartCompiler, WholeCompiler
+from .linking import LANES, PartCompiler, WholeCompiler
 
 config: Any = _config  # its names are made at run time, from the environment
 
@@ -225,7 +225,11 @@ def njit(function: F, /) -> F: ...
 
 @overload
 def njit(
-    *, inline: Literal["never", "always"] = "never", nogil: bool = True, fastmath: frozenset[str] = frozenset()
+    *,
+    inline: Literal["never", "always"] = "never",
+    nogil: bool = True,
+    fastmath: frozenset[str] = frozenset(),
+    lanes: bool = False,
 ) -> Callable[[F], F]: ...
 
 
@@ -236,6 +240,7 @@ def njit(
     inline: Literal["never", "always"] = "never",
     nogil: bool = True,
     fastmath: frozenset[str] = frozenset(),
+    lanes: bool = False,
 ) -> F | Callable[[F], F]:
     """Compile a kernel on its first call; use as `@njit` or `@njit(inline="always")`.
 
@@ -243,9 +248,13 @@ def njit(
     `nogil=False` keeps the interpreter's lock while it runs, for what must not run beside other Python threads.
     `fastmath` names the liberties that LLVM may take with this function's floating-point arithmetic, by default none:
     a sum in a loop needs "reassoc" to become vector instructions.
+    `lanes` says that loops over a constant number of elements are to become vector instructions where other kernels
+    call this one: it is optimised before it is linked. Otherwise LLVM writes such a loop out, element by element.
     """
 
     def wrap(py_func: F) -> F:
+        if lanes:
+            LANES.add(py_func)
         options = {"nogil": nogil, "error_model": "numpy", "inline": inline, "fastmath": set(fastmath)}
         compiled: Any = numba.njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **options)(py_func)
         if hasattr(compiled, "enable_caching"):  # absent under NUMBA_DISABLE_JIT=1

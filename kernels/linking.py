@@ -26,12 +26,16 @@ from numba.core.codegen import JITCodeLibrary
 from .lowering import PLAIN
 from .passes import PlainCompiler as Compiler
 
+LANES: set[Callable[..., Any]] = set()
+"""Parts that are optimised by themselves before they are linked."""
+
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
     """The code of a function that is only linked into others."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any, lanes: bool = False) -> None:
         super().__init__(*args)
+        self._lanes = lanes
         self.environments: dict[str, Any] = {}
 
     @property
@@ -40,7 +44,10 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         return _Environments(self._codegen, self.environments)
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
+        if self._lanes:  # see `jit.njit`
+            super()._optimize_functions(ll_module)
+        else:
+            ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
         self._raise_if_finalized()
@@ -152,7 +159,7 @@ class PartCompiler(Compiler):  # type: ignore[misc]
         self.state.typingctx = _Typing(typingctx)
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.library = _Part(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library = _Part(self.state.targetctx.codegen(), func.__qualname__, lanes=func in LANES)
         return super().compile_extra(func)
 
 
