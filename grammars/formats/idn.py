@@ -130,7 +130,7 @@ class UnicodeHostName(Machine[NameKey]):
             return None
         # Context
         if label.wanted == "l" or label.wanted == "Greek":
-            if kind != label.wanted:
+            if kind != label.wanted and (label.wanted, kind) != ("Greek", "keraia"):  # which is Greek itself
                 return None
             wanted = ""
         elif label.wanted == "join" and char.joins != "T":
@@ -141,7 +141,7 @@ class UnicodeHostName(Machine[NameKey]):
             wanted = label.wanted
         if kind == "middle dot" and label.last not in ("l", "l after dot"):
             return None
-        if kind == "geresh" and label.last != "Hebrew":
+        if kind == "geresh" and label.last not in ("Hebrew", "geresh"):
             return None
         if kind == "joiner" and label.last != "virama":
             return None

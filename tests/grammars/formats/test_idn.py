@@ -74,6 +74,15 @@ def test_short_names(text: str) -> None:
         assert "\u200c" in text or ("." in text and directions & {"R", "AL", "AN"})
 
 
+def test_signs_that_want_a_script_are_of_it() -> None:
+    for text in ("\u0375\u0375α", "α\u0375\u0375α", "א\u05f3\u05f3", "א\u05f3\u05f4א"):
+        assert is_host(text)
+        assert has(HOST, text)
+    for text in ("\u0375\u0375", "\u0375\u0375a", "\u05f3\u05f3א"):
+        assert not is_host(text)
+        assert not has(HOST, text)
+
+
 def price(text: str) -> int:
     return SURCHARGE + sum(PRICES[len(c.encode())] for c in text)
 
