@@ -620,9 +620,9 @@ class Scanners:
 
     def supply_row(self, number: int) -> None:
         """Build the row of a state, and of those after it so long as there is one way to go on."""
-        if self._store.tables[m.DFA][number * 256] >= 0 or self._build_block(
-            number
-        ):  # perhaps with one asked for before
+        if self._store.tables[m.DFA][number * 256] >= 0:  # it was built with one that was asked for before
+            return
+        if self._build_block(number):
             return
         for _ in range(_CHAIN):
             after = self.build_row(number)
