@@ -141,6 +141,20 @@ def _read_texts(D: Any, M: Any, end: int, at: int, base: int) -> int:
 
 
 @njit
+def _enter_dict(D: Any, M: Any, end: int, at: int) -> Any:
+    """Where the first pair of a dict is, -1 where there is none; and where to go on after it, -1 if just there."""
+    back = -1
+    if at < end and D[at] == _AGAIN:
+        back, at = at + 5, _first_place(D, M, at)
+        if at < 0:
+            return -1, -1
+        M[_AWAY] += 1
+    if _kind(D, M, end, at) != _DICT:
+        return -1, -1
+    return at + 1, back
+
+
+@njit
 def _find_name(D: Any, M: Any, base: int, last: int) -> int:
     """The number of the text read last among the names from `base` on, which is marked; -1 if it was, or is not there.
 
@@ -258,15 +272,9 @@ def _look(D: Any, M: Any, begin: int, end: int, keywords: int, types: int) -> bo
             frame += _FRAME_WIDTH
             if frame == _STILL:
                 return False
-            back = -1
-            if at < end and D[at] == _AGAIN:
-                back, at = at + 5, _first_place(D, M, at)
-                if at < 0:
-                    return False
-                M[_AWAY] += 1
-            if _kind(D, M, end, at) != _DICT:
+            at, back = _enter_dict(D, M, end, at)
+            if at < 0:
                 return False
-            at += 1
             M[frame + _WORDS] = M[frame + _TYPE] = M[frame + _INSIDE] = 0
             M[frame + _REQUIRED] = -1
             M[frame + _BASE] = M[_NAMES]
@@ -317,15 +325,9 @@ def _look(D: Any, M: Any, begin: int, end: int, keywords: int, types: int) -> bo
             at = _pass(D, M, end, at)
             M[_STEPS] += (at - begun) >> 6
         elif word == PROPERTIES:
-            back = -1
-            if at < end and D[at] == _AGAIN:
-                back, at = at + 5, _first_place(D, M, at)
-                if at < 0:
-                    return False
-                M[_AWAY] += 1
-            if _kind(D, M, end, at) != _DICT:
+            at, back = _enter_dict(D, M, end, at)
+            if at < 0:
                 return False
-            at += 1
             M[frame + _INSIDE] = 1
             M[frame + _INSIDE_BACK] = back
         elif word == REQUIRED:

@@ -192,6 +192,7 @@ def test_what_the_caller_does_later_changes_nothing() -> None:
 
 def test_a_grammar_of_many_tools_is_few_objects() -> None:
     """Each object that can hold others is one more for Python's collector, which goes through the caller's too."""
+    constrain.warm_up(quiet=True)  # compiling kernels makes objects, too
     schema = {"anyOf": [tool(n) for n in range(4_000)]}
     make: Callable[[], Any] = lambda: constrain.json_schema(schema).compile(vocabulary("bytes"))  # noqa: E731
     make()
