@@ -22,7 +22,7 @@ from constrain.engine.text_entries import ANY_NAME, UNBOUNDED_LENGTH, Entry, Tex
 from constrain.engine.usual_atoms import FALSE, NULL, TRUE, USUAL, USUAL_TOGETHER, beginning, beginnings
 from constrain.grammars.json_schema.normal import AtomAlternatives, StringAlternative
 from constrain.grammars.json_schema.texts import texts_of
-from constrain.grammars.languages.base import ALL_LENGTHS, DEAD, Language, LengthSet, Role, TextLanguage
+from constrain.grammars.languages.base import ALL_LENGTHS, DEAD, Block, Language, LengthSet, Role, TextLanguage
 from constrain.grammars.languages.number import number_language
 from constrain.grammars.languages.product import Steps, joined
 from constrain.grammars.languages.text import FREE_TEXT
@@ -313,7 +313,7 @@ class Scanners:
         if len(parts) != 1 or self.free_names.are_told_apart(number):
             return False
         language, state, entries = parts[0]
-        block = language.block(state)
+        block = block_of(language, state)
         if block is None:
             return False
         known = self._known_of(language, entries)
@@ -763,11 +763,30 @@ def moves(language: Language, state: int) -> Moves:
     return found
 
 
-def make_ahead(language: Language, most: int) -> None:
-    """Find the moves of a language's states, of up to `most` in the order of their distance from the start."""
+_blocks: weakref.WeakKeyDictionary[Language, dict[int, Block]] = weakref.WeakKeyDictionary()
+_MAX_IN_BLOCKS = 2_000  # states of one language in blocks that are kept
+
+
+def block_of(language: TextLanguage, state: int) -> Block | None:
+    """The rows of a state and of others that come with it; None where it comes alone. Kept like `moves`."""
+    known = _blocks.get(language)
+    if known is None:
+        known = _blocks[language] = {}
+    found = known.get(state) or language.block(state)
+    if found is not None and state not in known:
+        if len(known) >= _MAX_IN_BLOCKS:
+            known.clear()
+        known.update(dict.fromkeys(found.states, found))
+    return found
+
+
+def make_ahead(language: TextLanguage, most: int) -> None:
+    """Find the moves of a language's states, of up to `most` in the order of their distance from the start, and the
+    rows that come together."""
     states = dict.fromkeys((DEAD, language.start))
     todo = [language.start]
     for state in todo:  # which grows
+        block_of(language, state)
         for to in moves(language, state)[0]:
             if to not in states and len(states) <= most:
                 states[to] = None
