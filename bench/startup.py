@@ -3,7 +3,8 @@
 The phases of one process: import of the engine (with all that it pulls in), set-up of the vocabulary, compile and
 first mask of a first schema, the same for a second one. Loading the tokenizer's file is not counted, and not done
 there. This library, which keeps kernels and vocabularies on disk, is run in an empty cache folder first ("cold": the
-kernels are compiled), then again in the folder that this left ("warm").
+kernels are compiled), then again in the folder that this left ("warm"). Bytecode is kept beside the sources, as by
+an installation.
 """
 
 from __future__ import annotations
@@ -157,6 +158,7 @@ def _one(name: str, tokens: str, repeats: int, limit_s: float) -> dict[str, Any]
     # What this process imports from must be found by the new ones too, installed or not.
     paths = os.pathsep.join(p or os.getcwd() for p in sys.path)
     base = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    base.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation keeps it, and a checkout would be compiled every time
     runs: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         environment = base | {"CONSTRAIN_CACHE_DIR": folder, "NUMBA_CACHE_DIR": str(Path(folder) / "numba")}

@@ -42,6 +42,7 @@ from typing import Any, Literal, TypeVar, cast, overload
 import numba
 from numba.core import caching, ccallback, sigutils, types
 from numba.core import config as _config
+from numba.core.runtime import rtsys
 
 from . import helping
 from .linking import LANES, PartCompiler, WholeCompiler
@@ -178,7 +179,9 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
 
     def _load(self, sig: Any, target_context: Any) -> Any:
         try:
-            found = super().load_overload(sig, target_context)
+            # All that code on disk asks of the context. numba makes it ready to compile, which imports seventy modules.
+            rtsys.initialize(target_context)
+            found = self._load_overload(sig, target_context)
         except Exception:  # a damaged pickle may raise almost anything
             return None
         wanted = sigutils.normalize_signature(sig)[0]

@@ -50,15 +50,21 @@ class Trie(NamedTuple):
 
 def build_trie(tokens: Sequence[bytes | None]) -> Trie:
     """The trie of all tokens that are neither None nor empty; ids are positions in `tokens`."""
+    present = [*filter(None, tokens)]
+    used = np.fromiter(map(bool, tokens), np.bool_, len(tokens))
+    return trie_of(present, np.flatnonzero(used).astype(np.int32))
+
+
+def trie_of(tokens: Sequence[bytes], ids: Int32Array) -> Trie:
+    """The trie of tokens, none of them empty, with their ids (int32, ascending)."""
     share_out()  # of the kernels that are needed once there is a vocabulary
-    ids = np.array([i for i, token in enumerate(tokens) if token], dtype=np.int32)
-    present = [token for token in tokens if token]
-    starts = np.zeros(len(present) + 1, dtype=np.int64)
-    np.cumsum([len(token) for token in present], out=starts[1:])
+    sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    starts = np.zeros(len(tokens) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
     if starts[-1] >= np.iinfo(np.int32).max:
         raise ValueError("a vocabulary of 2 GiB or more is not supported")
-    text = np.frombuffer(b"".join(present), dtype=np.uint8)
-    longest = max((len(token) for token in present), default=0)
+    text = np.frombuffer(b"".join(tokens), dtype=np.uint8)
+    longest = int(sizes.max(initial=0))
     limit = text.size + 1  # nodes at most: one a byte, and the root
     byte = np.zeros(limit, np.uint8)
     end, depth, token_offset = (np.zeros(limit + extra, np.int32) for extra in (0, 0, 1))

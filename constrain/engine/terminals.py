@@ -31,7 +31,7 @@ from constrain.kernels.memory import NODE_WIDTH, ROOT_WIDTH
 from constrain.kernels.step import X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW, X_NONE
 from constrain.kernels.terminal import content_row, scan
 from constrain.kernels.text_walk import NO_ROW
-from constrain.kernels.trie import Trie, build_trie, children
+from constrain.kernels.trie import Trie, children, trie_of
 from constrain.vocabulary import Vocabulary
 
 _LOOP_ROWS = 2048  # rows of loops kept for one vocabulary
@@ -144,7 +144,10 @@ class Terminals:
 
     def _add_special_trie(self) -> None:
         """The trie of the tokens that hold a quote or a backslash."""
-        special = build_trie([t if b'"' in t or b"\\" in t else None for t in self._tokens])
+        text = self.fixed[m.TOKEN_BYTES]
+        at = np.flatnonzero((text == 0x22) | (text == 0x5C))
+        ids = np.unique(np.searchsorted(self.fixed[m.TOKEN_OFF], at, side="right") - 1)
+        special = trie_of([self._tokens[i] for i in ids.tolist()], ids.astype(np.int32))
         self.fixed[m.X_NODE] = _nodes(special)
         self.fixed[m.X_TID] = _copy(special.token_ids, np.int32)
 

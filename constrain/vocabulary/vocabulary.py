@@ -154,9 +154,10 @@ class Vocabulary:
                 add up to the text.
         """
         listed: list[bytes | None] = list(tokens)
-        for token_id, token in enumerate(listed):
-            if token is not None and not isinstance(token, bytes):
-                raise VocabularyError("tokens", f"token {token_id} is {type(token).__name__}, not bytes: {token!r}")
+        if not {bytes, type(None)}.issuperset(map(type, listed)):
+            for token_id, token in enumerate(listed):
+                if token is not None and not isinstance(token, bytes):
+                    raise VocabularyError("tokens", f"token {token_id} is {type(token).__name__}, not bytes: {token!r}")
         special = dict(special_tokens or {})
         eos = _sorted_ids(id_list(eos_token_ids, "eos_token_ids"))
         _check_range(eos, len(listed))

@@ -264,3 +264,22 @@ def test_many_processes_start_at_once_on_an_empty_cache(tmp_path: Path) -> None:
     assert len({out for out, _ in answers}) == 1
     assert answers[0][0].strip()
     assert not [p for p in cache.rglob("*") if ".tmp" in p.name]
+
+
+def test_kernels_from_disk_need_no_compiler(install: Path) -> None:
+    """Whoever loads them does not import what only compiling needs; and can still compile kernels of his own."""
+    run(install)
+    code = """
+import sys
+import numpy as np
+from constrain.kernels.main import total
+print(total(np.arange(4)), sum(total.stats.cache_hits.values()), "numba.np.linalg" in sys.modules)
+import numba
+own = numba.njit(lambda a: np.sort(a)[0] + np.cumsum(a)[-1])
+print(own(np.array([2.0, 1.0])), "numba.np.linalg" in sys.modules)
+"""
+    environment = os.environ | {"PYTHONPATH": str(install)}
+    for name in ("CONSTRAIN_CACHE_DIR", "NUMBA_CACHE_DIR"):
+        environment.pop(name, None)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["10", "1", "False", "4.0", "True"]
