@@ -11,8 +11,9 @@ from fractions import Fraction
 from operator import attrgetter
 
 from constrain.grammars.json_schema import ir
+from constrain.grammars.json_schema.closures import NOTHING_BESIDE, beside_groups
 from constrain.grammars.json_schema.deferred import Deferred
-from constrain.grammars.json_schema.expansion import NOTHING_BESIDE, Expansion, beside_groups
+from constrain.grammars.json_schema.expansion import Expansion
 from constrain.grammars.json_schema.ir import Subschema
 from constrain.grammars.json_schema.literals import type_of
 

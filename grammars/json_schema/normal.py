@@ -35,11 +35,13 @@ from constrain.grammars.json_schema.alternatives import (
 )
 from constrain.grammars.json_schema.beginnings import begin_apart
 from constrain.grammars.json_schema.choice import Choice
+from constrain.grammars.json_schema.closures import NOTHING_BESIDE, beside_groups
+from constrain.grammars.json_schema.conjunctions import Conjunction
 from constrain.grammars.json_schema.declared_order import declared_names
 from constrain.grammars.json_schema.deferred import add_bound, at_hand, bound, is_deferred
 from constrain.grammars.json_schema.dual import Atom
 from constrain.grammars.json_schema.evident import Evidence, only_lists
-from constrain.grammars.json_schema.expansion import NOTHING_BESIDE, Conjunction, Expansion, beside_groups
+from constrain.grammars.json_schema.expansion import Expansion
 from constrain.grammars.json_schema.ir import SchemaDocument, Subschema
 from constrain.grammars.json_schema.literals import has_surrogate, says_nothing, type_of
 from constrain.grammars.json_schema.values import identity
