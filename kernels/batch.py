@@ -10,10 +10,10 @@ from typing import Any
 
 from .intern import NO_MASK, P_ROW, POS_WIDTH
 from .jit import njit
+from .layout import MISS, OK
 from .mask import accept_token
 from .memory import POS, context, view
 from .packed import copy_mask
-from .step import MISS, OK
 
 TRACKED = 1 << 40
 """Positions from here on are not the automaton's own."""

@@ -12,6 +12,7 @@ from typing import Any
 from .call import step
 from .intern import POS_WIDTH, mix
 from .jit import njit
+from .layout import FULL, KEY, MISS, OK
 from .marks import is_hopeless, note_miss, push
 from .memory import (
     N_MISSES,
@@ -29,7 +30,7 @@ from .memory import (
     view,
     view32,
 )
-from .step import FULL, KEY, MISS, OK, add_byte
+from .names import add_byte
 
 TOO_MANY = -6
 """There are more groups than there is room for."""

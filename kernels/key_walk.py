@@ -30,6 +30,37 @@ from .intern import (
     memo_key,
 )
 from .jit import njit
+from .layout import (
+    A_OPEN,
+    AFTER,
+    ALT_WIDTH,
+    BOUNDARY,
+    CLOSED,
+    COLON,
+    DEAD,
+    FREE_BIT,
+    FST_WIDTH,
+    FULL,
+    KEY,
+    LOW_20,
+    LOW_24,
+    LOW_30,
+    LOW_32,
+    MISS,
+    OBJECT_KIND,
+    OK,
+    Q_FLAGS,
+    Q_KEY,
+    Q_OUTCOME,
+    S_ALT,
+    S_ALTS,
+    S_KEYS,
+    S_KIND,
+    S_NAMES,
+    S_SATURATE,
+    S_WORDS,
+    STATE_WIDTH,
+)
 from .loops import UNLIMITED
 from .marks import (
     ENTER,
@@ -49,6 +80,7 @@ from .marks import (
     set_bit,
     walk_special,
 )
+from .members import drop_for_key, free_name_opens, has_room, key_opens
 from .memory import (
     ALT,
     DFA,
@@ -82,46 +114,9 @@ from .memory import (
     view8,
     view32,
 )
-from .step import (
-    A_OPEN,
-    AFTER,
-    ALT_WIDTH,
-    BOUNDARY,
-    CLOSED,
-    COLON,
-    DEAD,
-    FREE_BIT,
-    FST_WIDTH,
-    FULL,
-    KEY,
-    MISS,
-    OBJECT_KIND,
-    OK,
-    Q_FLAGS,
-    Q_KEY,
-    Q_OUTCOME,
-    S_ALT,
-    S_ALTS,
-    S_KEYS,
-    S_KIND,
-    S_NAMES,
-    S_SATURATE,
-    S_WORDS,
-    STATE_WIDTH,
-    add_byte,
-    drop_for_key,
-    emit,
-    free_name_opens,
-    has_room,
-    key_end,
-    key_opens,
-    lookup,
-    miss,
-    name_bytes_at,
-    narrow,
-    successor,
-)
+from .names import add_byte, key_end, name_bytes_at, narrow
 from .text_walk import NO_ROW, limited_row
+from .transitions import emit, lookup, miss, successor
 
 _FEW = 48
 _MANY = 400
@@ -131,10 +126,6 @@ _BY_TOKEN = 2  # a subtree whose tokens have to be tried one by one
 KEY_LOOP_WIDTH = 6
 # of KEY_LOOPS: the classes of the loop, those that cannot follow, the row of the loop or NO_ROW, how far this holds and
 # how far where no long name is in use, and whether then no longer token of the row can follow
-_20 = (1 << 20) - 1
-_24 = (1 << 24) - 1
-_30 = (1 << 30) - 1
-_32 = (1 << 32) - 1
 
 
 @njit
@@ -204,7 +195,7 @@ def _plenty(C: Any, stack: int) -> int:
 
 @njit
 def _some_name_opens(C: Any, stack: int, names: int) -> bool:
-    for name in range(names & _20, (names >> 20) & _20):
+    for name in range(names & LOW_20, (names >> 20) & LOW_20):
         if key_opens(C, stack, name):
             return True
     return False
@@ -212,7 +203,7 @@ def _some_name_opens(C: Any, stack: int, names: int) -> bool:
 
 @njit
 def _is_empty(names: int) -> bool:
-    return names & _20 >= (names >> 20) & _20
+    return names & LOW_20 >= (names >> 20) & LOW_20
 
 
 @njit
@@ -273,7 +264,7 @@ def content_walk(
             i = node_end(nodes, i)
             continue
         names, state = C[OUT], C[OUT + 1]
-        if code == _BY_TOKEN and _is_empty(C[OUT]) and not _is_begun(C, False, used, n & _24, i, skip):
+        if code == _BY_TOKEN and _is_empty(C[OUT]) and not _is_begun(C, False, used, n & LOW_24, i, skip):
             code = OK
         if code == _BY_TOKEN:
             code = _try_below(C, False, i, skip, base, stack, q, n)
@@ -356,8 +347,8 @@ def _is_used(C: Any, free: int, name: int, token: int, skip: int, stop: int) -> 
     data = view8(C, TOKEN_BYTES)
     begin = view32(C, TOKEN_OFF)[token]
     while free != 0:
-        pair = memo_get(C, memo_key(M_FREE, free, _32))
-        at = pair & _32
+        pair = memo_get(C, memo_key(M_FREE, free, LOW_32))
+        at = pair & LOW_32
         k = stop - 1
         while k >= skip and at != 0 and names[at] & 0xFF == data[begin + k]:
             at = names[at] >> 8
@@ -376,14 +367,14 @@ def _is_begun(C: Any, special: bool, free: int, name: int, node: int, skip: int)
     begin = view32(C, TOKEN_OFF)[tokens[node_first(nodes, node)]]
     size = node_depth(nodes, node) - skip
     while free != 0:
-        pair = memo_get(C, memo_key(M_FREE, free, _32))
+        pair = memo_get(C, memo_key(M_FREE, free, LOW_32))
         length = 0
-        at = pair & _32
+        at = pair & LOW_32
         while at != name and at != 0:
             at = names[at] >> 8
             length += 1
         if at == name and length >= size:
-            at = pair & _32
+            at = pair & LOW_32
             for _ in range(length - size):
                 at = names[at] >> 8
             k = size - 1
@@ -461,7 +452,7 @@ def _end_name(
     frames, rows, walk = view(C, FRAMES), view32(C, ROWS), view(C, WALK)
     nodes, tokens = view32(C, X_NODE), view32(C, X_TID)
     first_name = view(C, FST)[frames[stack * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
-    declared = not _is_empty(names) and name_bytes_at(C, first_name, names & _20, names >> 40) < 0
+    declared = not _is_empty(names) and name_bytes_at(C, first_name, names & LOW_20, names >> 40) < 0
     if declared:
         code = key_end(C, stack, names, n)
     elif state == 0:
@@ -474,7 +465,7 @@ def _end_name(
         if outcome == 0:
             return DEAD
         token = tokens[node_first(nodes, i)]
-        if used != 0 and _is_used(C, used, n & _24, token, skip, node_depth(nodes, i) - 1):
+        if used != 0 and _is_used(C, used, n & LOW_24, token, skip, node_depth(nodes, i) - 1):
             return DEAD
         code = after_free_name(C, stack, outcome)
     if code != OK:
@@ -496,7 +487,7 @@ def _escape(C: Any, i: int, base: int, stack: int, skip: int, names: int, state:
     if state > 0:  # the name is written down
         data = view8(C, TOKEN_BYTES)
         begin = view32(C, TOKEN_OFF)[tokens[node_first(nodes, i)]]
-        name = n & _24
+        name = n & LOW_24
         for k in range(skip, node_depth(nodes, i) - 1):
             name = add_byte(C, name, data[begin + k])
             if name < 0:
@@ -545,7 +536,7 @@ def special_walk(
             code = _escape(C, i, base, stack, skip, names, state, n)
         else:
             code = _content_step(C, stack, first_name, names, state, b, used)
-        if code == _BY_TOKEN and _is_empty(C[OUT]) and not _is_begun(C, True, used, n & _24, i, skip):
+        if code == _BY_TOKEN and _is_empty(C[OUT]) and not _is_begun(C, True, used, n & LOW_24, i, skip):
             code = OK
         if code == _BY_TOKEN:
             code = _try_below(C, True, i, skip, base, stack, q, n)
@@ -578,8 +569,8 @@ def _name_length(C: Any, name: int) -> int:
 def _is_longer_used(C: Any, free: int, length: int) -> bool:
     """Whether a free name in use has more bytes than that."""
     while free != 0:
-        pair = memo_get(C, memo_key(M_FREE, free, _32))
-        if _name_length(C, pair & _32) > length:
+        pair = memo_get(C, memo_key(M_FREE, free, LOW_32))
+        if _name_length(C, pair & LOW_32) > length:
             return True
         free = pair >> 32
     return False
@@ -591,7 +582,7 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
     frames = view(C, FRAMES)
     skip = node_depth(view32(C, T_NODE), node)
     stop = node_end(view32(C, T_NODE), node)
-    state = (n >> 24) & _30 if n >> 60 else 0
+    state = (n >> 24) & LOW_30 if n >> 60 else 0
     if node != 0 or (state > 0 and view(C, STATE)[state * STATE_WIDTH + Q_FLAGS] & BOUNDARY == 0):
         return content_walk(C, node + 1, stop, base, stack, skip, q, state, q, n, 0, 0, UNLIMITED, True)
     loop, dead, far = 0, 0, UNLIMITED
@@ -609,7 +600,7 @@ def key_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int:
                 miss(C, M_ROW, state, 0)
                 return postpone(C, ENTER, node, stack, KEY, q, 0, n)
             # Tokens longer than that are no beginning of a name in use.
-            long = _name_length(C, n & _24) + loops[record * KEY_LOOP_WIDTH + 3]
+            long = _name_length(C, n & LOW_24) + loops[record * KEY_LOOP_WIDTH + 3]
             alone = not _is_longer_used(C, frames[stack * FRAME_WIDTH + F_FREE], long)
             reach = loops[record * KEY_LOOP_WIDTH + (4 if alone else 3)]
             if row >= 0 and reach < view(C, LOOP_SIZES)[row]:

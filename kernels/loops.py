@@ -20,6 +20,30 @@ import numpy as np
 from .classes import FIRST_BYTES, NO_CLASS, SECOND_BYTES
 from .intern import M_REACH, M_ROW
 from .jit import njit
+from .layout import (
+    ALT_WIDTH,
+    COUNTED,
+    E_LENGTHS,
+    E_MAX,
+    E_MIN,
+    ENTRY_WIDTH,
+    EXACT,
+    FST_WIDTH,
+    MISS,
+    OK,
+    Q_DEAD,
+    Q_ENTRIES,
+    Q_ENTRY,
+    Q_FAR,
+    Q_FLAGS,
+    Q_LIMIT,
+    Q_LOOP,
+    Q_PAD,
+    S_ALT,
+    S_ALTS,
+    SIMPLE,
+    STATE_WIDTH,
+)
 from .memory import (
     DFA,
     ENTRY,
@@ -48,32 +72,7 @@ from .memory import (
     view,
     view32,
 )
-from .step import (
-    ALT_WIDTH,
-    COUNTED,
-    E_LENGTHS,
-    E_MAX,
-    E_MIN,
-    ENTRY_WIDTH,
-    EXACT,
-    FST_WIDTH,
-    MISS,
-    OK,
-    Q_DEAD,
-    Q_ENTRIES,
-    Q_ENTRY,
-    Q_FAR,
-    Q_FLAGS,
-    Q_LIMIT,
-    Q_LOOP,
-    Q_PAD,
-    S_ALT,
-    S_ALTS,
-    SIMPLE,
-    STATE_WIDTH,
-    lookup,
-    miss,
-)
+from .transitions import lookup, miss
 
 UNLIMITED = 1 << 60
 WIDE = 8  # with fewer ASCII characters to follow, a walk is narrow anyway

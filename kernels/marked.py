@@ -15,9 +15,10 @@ from typing import Any
 from .intern import M_MARKED
 from .jit import njit
 from .key_walk import run_token
+from .layout import DEAD, FORBIDDEN, FULL, MISS, OK
 from .marks import clear_bit
 from .memory import MARKS, ROWS, TOKEN_BYTES, TOKEN_OFF, WORDS, context, view, view8, view32
-from .step import DEAD, FORBIDDEN, FULL, MISS, OK, lookup
+from .transitions import lookup
 
 
 @njit

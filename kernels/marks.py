@@ -14,6 +14,22 @@ from . import call
 from .call import step
 from .intern import F_STATE, FRAME_WIDTH
 from .jit import njit
+from .layout import (
+    ATOM,
+    FST_WIDTH,
+    FULL,
+    KEY,
+    LITERAL,
+    LOW_20,
+    MISS,
+    OK,
+    RAW,
+    S_NAMES,
+    STRING,
+    X_BACKSLASH,
+    X_HEX,
+    X_LOW,
+)
 from .memory import (
     FRAMES,
     FST,
@@ -51,22 +67,7 @@ from .memory import (
     view8,
     view32,
 )
-from .step import (
-    ATOM,
-    FST_WIDTH,
-    FULL,
-    KEY,
-    LITERAL,
-    MISS,
-    OK,
-    RAW,
-    S_NAMES,
-    STRING,
-    X_BACKSLASH,
-    X_HEX,
-    X_LOW,
-    name_bytes_at,
-)
+from .names import name_bytes_at
 
 ENTER, STEP_IN, STEP_IN_SPECIAL, KEY_IN, KEY_IN_SPECIAL = range(5)
 """Kinds of postponed walks: of what is below a node in the given state; of a node from the state before its byte; of a
@@ -76,7 +77,6 @@ TEXT_WITHIN, TEXT_BESIDE, KEY_WITHIN, KEY_BESIDE = range(5, 9)
 before the node consists of characters of the loop (see `WALK_LOOP`), or does not."""
 POSTPONED_WIDTH = 8  # kind, node, the five numbers of a state, and one more of the kind's own
 FEW = 24  # subtrees up to this size are walked: a shortcut would cost more than it saves
-_20 = (1 << 20) - 1
 
 
 @njit
@@ -218,7 +218,7 @@ def is_hopeless(C: Any, walk: Any, at: int, byte: int) -> bool:
             return False
         first = view(C, FST)[view(C, FRAMES)[walk[at] * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
     # Names are sorted, so their next bytes lie between those of the first and the last one.
-    low, high, depth = q & _20, (q >> 20) & _20, q >> 40
+    low, high, depth = q & LOW_20, (q >> 20) & LOW_20, q >> 40
     return low >= high or byte < name_bytes_at(C, first, low, depth) or byte > name_bytes_at(C, first, high - 1, depth)
 
 
@@ -238,7 +238,7 @@ def _admitted(C: Any, walk: Any, at: int) -> int:
         return 0
     if mode == KEY:
         first = view(C, FST)[view(C, FRAMES)[walk[at] * FRAME_WIDTH + F_STATE] * FST_WIDTH + S_NAMES]
-    low, high, depth = q & _20, (q >> 20) & _20, q >> 40
+    low, high, depth = q & LOW_20, (q >> 20) & LOW_20, q >> 40
     if low >= high:
         return 2 | 1 << 8
     # Names are sorted, so their next bytes lie between those of the first and the last one.

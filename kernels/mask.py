@@ -36,6 +36,39 @@ from .intern import (
 )
 from .jit import njit
 from .key_walk import after_free_name, key_walk, run_token
+from .layout import (
+    COUNTED,
+    DEAD,
+    E_MAX,
+    E_MIN,
+    FST_WIDTH,
+    FULL,
+    KEY,
+    LITERAL,
+    LOW_20,
+    LOW_24,
+    LOW_30,
+    LOW_32,
+    MARK_SHIFT,
+    MISS,
+    OK,
+    Q_ENTRY,
+    Q_FLAGS,
+    Q_FREE,
+    Q_FREE_OUTCOME,
+    Q_LOOP,
+    Q_READY,
+    RAW,
+    S_KEYS,
+    S_NAMES,
+    SIMPLE,
+    STATE_WIDTH,
+    STRING,
+    X_BACKSLASH,
+    X_HEX,
+    X_LOW,
+    X_NONE,
+)
 from .marked import clear_completing
 from .marks import (
     ENTER,
@@ -101,43 +134,13 @@ from .memory import (
     view8,
     view32,
 )
+from .names import key_end, name_bytes_at
 from .packed import begin_row, copy_mask, has_room, is_code, pack
 from .raw_walk import raw_walk
-from .step import (
-    COUNTED,
-    DEAD,
-    E_MAX,
-    E_MIN,
-    FST_WIDTH,
-    FULL,
-    KEY,
-    LITERAL,
-    MARK_SHIFT,
-    MISS,
-    OK,
-    Q_ENTRY,
-    Q_FLAGS,
-    Q_FREE,
-    Q_FREE_OUTCOME,
-    Q_LOOP,
-    Q_READY,
-    RAW,
-    S_KEYS,
-    S_NAMES,
-    SIMPLE,
-    STATE_WIDTH,
-    STRING,
-    X_BACKSLASH,
-    X_HEX,
-    X_LOW,
-    X_NONE,
-    complete,
-    key_end,
-    lookup,
-    may_end,
-    name_bytes_at,
-)
+from .step import may_end
 from .text_walk import resume_text, string_walk
+from .transitions import lookup
+from .values import complete
 
 # Fields of a terminal table.
 #   content: pairs (token, code points), fewest code points first; a ready row, or -1 where the list is short
@@ -150,10 +153,6 @@ B_CONTENT, B_CONTENTS, B_ROW, B_ENDS, B_END_COUNT, B_NODES, B_NODE_COUNT, B_PAIR
 TABLE_WIDTH = 10
 _NO_LIMIT = 1 << 40
 REFUSED, REDO = -3, -4
-_20 = (1 << 20) - 1
-_24 = (1 << 24) - 1
-_30 = (1 << 30) - 1
-_32 = (1 << 32) - 1
 
 
 @njit
@@ -367,9 +366,9 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
         return DEAD
     frames, sets = view(C, FRAMES), view(C, FST)
     frame = stack * FRAME_WIDTH
-    low, high, depth = q & _20, (q >> 20) & _20, q >> 40
+    low, high, depth = q & LOW_20, (q >> 20) & LOW_20, q >> 40
     used = frames[frame + F_FREE]
-    utf8 = (n >> 24) & _30
+    utf8 = (n >> 24) & LOW_30
     if sets[frames[frame + F_STATE] * FST_WIDTH + S_KEYS] != C[FREE_TEXT_STATE]:
         if x != 0:
             return DEAD
@@ -423,8 +422,8 @@ def key_in_free_text(C: Any, node: int, base: int, stack: int, q: int, x: int, n
             return FULL
         missed = missed or code == MISS
     while used != 0:
-        pair = memo_get(C, memo_key(M_FREE, used, _32))
-        correct_free_name(C, node, base, n & _24, pair & _32)
+        pair = memo_get(C, memo_key(M_FREE, used, LOW_32))
+        correct_free_name(C, node, base, n & LOW_24, pair & LOW_32)
         used = pair >> 32
     return MISS if missed else OK
 

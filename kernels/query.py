@@ -5,8 +5,9 @@ from __future__ import annotations
 from .call import step
 from .intern import P_MODE, P_N, P_Q, P_STACK, P_X, POS_WIDTH
 from .jit import njit
+from .layout import DEAD, OK
 from .memory import POS, context, view
-from .step import DEAD, OK, may_end
+from .step import may_end
 
 
 @njit

@@ -11,6 +11,7 @@ from typing import Any
 from . import call
 from .intern import M_ROW
 from .jit import njit
+from .layout import CALL, COLLECT, COLLECTED, FULL, MISS, OK, Q_FLAGS, RAW, STATE_WIDTH
 from .marks import STEP_IN, postpone, set_bit
 from .memory import (
     DFA,
@@ -30,7 +31,7 @@ from .memory import (
     view,
     view32,
 )
-from .step import CALL, COLLECT, COLLECTED, FULL, MISS, OK, Q_FLAGS, RAW, STATE_WIDTH, miss
+from .transitions import miss
 
 _ELSEWHERE = CALL | COLLECT | COLLECTED
 

@@ -18,6 +18,7 @@ from numba.core import types
 
 from .intern import F_STATE, FRAME_WIDTH, NO_MASK, P_MODE, P_N, P_Q, P_ROW, P_STACK, POS_WIDTH
 from .jit import entry_point, njit
+from .layout import COUNTED, FST_WIDTH, KEY, MISS, OK, Q_FLAGS, Q_FREE, Q_READY, RAW, S_KEYS, STATE_WIDTH, STRING
 from .mask import REFUSED, accept_token, row_of
 from .memory import (
     FRAMES,
@@ -36,7 +37,6 @@ from .memory import (
     view,
 )
 from .packed import copy_mask, is_code
-from .step import COUNTED, FST_WIDTH, KEY, MISS, OK, Q_FLAGS, Q_FREE, Q_READY, RAW, S_KEYS, STATE_WIDTH, STRING
 
 
 @njit(nogil=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from .intern import P_Q, P_STACK, POS_WIDTH, intern_position
 from .jit import njit
+from .layout import DEAD, FULL, OK, Q_OUTCOME, STATE_WIDTH
 from .mask import REFUSED
 from .memory import OUT, POS, STATE, context, view
-from .step import DEAD, FULL, OK, Q_OUTCOME, STATE_WIDTH, complete
+from .values import complete
 
 
 @njit

@@ -9,6 +9,7 @@ from typing import Any
 
 from .call import step
 from .jit import njit
+from .layout import BOUNDARY, OK, Q_FLAGS, STATE_WIDTH, STRING
 from .memory import (
     OUT,
     STATE,
@@ -23,7 +24,6 @@ from .memory import (
     view,
     view32,
 )
-from .step import BOUNDARY, OK, Q_FLAGS, STATE_WIDTH, STRING
 
 
 @njit

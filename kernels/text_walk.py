@@ -14,6 +14,23 @@ from .call import step
 from .classes import CONTINUES, NO_CLASS
 from .intern import M_LIMITED, M_LOOP, M_ROW
 from .jit import njit
+from .layout import (
+    BOUNDARY,
+    COUNTED,
+    EXACT,
+    FULL,
+    MISS,
+    OK,
+    Q_DEAD,
+    Q_FAR,
+    Q_FLAGS,
+    Q_LIMIT,
+    Q_LOOP,
+    Q_LOOP_ROW,
+    Q_READY,
+    STATE_WIDTH,
+    STRING,
+)
 from .loops import SHORT, UNLIMITED
 from .marks import (
     ENTER,
@@ -57,28 +74,9 @@ from .memory import (
     view8,
     view32,
 )
-from .step import (
-    BOUNDARY,
-    COUNTED,
-    EXACT,
-    FULL,
-    MISS,
-    OK,
-    Q_DEAD,
-    Q_FAR,
-    Q_FLAGS,
-    Q_LIMIT,
-    Q_LOOP,
-    Q_LOOP_ROW,
-    Q_READY,
-    STATE_WIDTH,
-    STRING,
-    complete,
-    lookup,
-    miss,
-    string_outcome,
-    string_viable,
-)
+from .strings import string_outcome, string_viable
+from .transitions import lookup, miss
+from .values import complete
 
 _FEW = 48  # subtrees up to this size are walked without looking for a shortcut
 _MANY = 4000  # in subtrees from this size on it is worth finding a loop that is not known yet

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .jit import njit
+from .layout import OK
 from .mask import REFUSED, accept_byte
-from .step import OK
 
 UNKNOWN = -9
 """In place of a position: the text has not been fed yet."""

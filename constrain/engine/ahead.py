@@ -16,7 +16,7 @@ from constrain.engine.branches import ArrayBranch, ObjectBranch
 from constrain.grammars.errors import ResourceLimitError
 from constrain.kernels import memory as m
 from constrain.kernels.intern import M_SLOT, packed_key
-from constrain.kernels.step import ARRAY_KIND, FREE_BIT, OBJECT_KIND, V_ARRAY, V_OBJECT, VSET_WIDTH
+from constrain.kernels.layout import ARRAY_KIND, FREE_BIT, OBJECT_KIND, V_ARRAY, V_OBJECT, VSET_WIDTH
 
 if TYPE_CHECKING:
     from constrain.engine.shapes import Shapes

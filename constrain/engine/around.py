@@ -26,9 +26,9 @@ from constrain.kernels import intern
 from constrain.kernels import memory as m
 from constrain.kernels.batch import TRACKED
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH, new_frame, new_position
+from constrain.kernels.layout import AFTER, ATOM, RAW, SPACED, UNIQUE_KIND, VALUE
 from constrain.kernels.marked import completing_tokens
 from constrain.kernels.settle import settle_atom
-from constrain.kernels.step import AFTER, ATOM, RAW, SPACED, UNIQUE_KIND, VALUE
 from constrain.kernels.typed import UNKNOWN, feed_each
 from constrain.wire.feeding import Texts
 from constrain.wire.texts import search_table

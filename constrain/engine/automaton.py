@@ -46,10 +46,7 @@ from constrain.kernels.intern import (
     packed_key,
 )
 from constrain.kernels.key_walk import KEY_LOOP_WIDTH
-from constrain.kernels.loops import EVERY_CLASS, FAR, UNLIMITED, find_key_loop, find_loop
-from constrain.kernels.mask import accept_byte, accept_token, copy_row
-from constrain.kernels.query import only_byte, position_may_end
-from constrain.kernels.step import (
+from constrain.kernels.layout import (
     BOUNDED_BLANKS,
     FULL,
     MISS,
@@ -64,6 +61,9 @@ from constrain.kernels.step import (
     STRING,
     VALUE,
 )
+from constrain.kernels.loops import EVERY_CLASS, FAR, UNLIMITED, find_key_loop, find_loop
+from constrain.kernels.mask import accept_byte, accept_token, copy_row
+from constrain.kernels.query import only_byte, position_may_end
 from constrain.kernels.text_walk import NO_ROW
 
 if TYPE_CHECKING:

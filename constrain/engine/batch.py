@@ -16,8 +16,8 @@ from constrain.engine.matcher import Matcher
 from constrain.engine.worker_threads import spread, thread_count
 from constrain.kernels.batch import accept_tokens as _accept
 from constrain.kernels.batch import copy_rows
+from constrain.kernels.layout import OK
 from constrain.kernels.mask import REFUSED
-from constrain.kernels.step import OK
 
 _ROWS_PER_THREAD = 64
 

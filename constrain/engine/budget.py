@@ -29,7 +29,7 @@ from constrain.kernels import memory as m
 from constrain.kernels.batch import TRACKED
 from constrain.kernels.ends import GROUP_WIDTH, NAME_BITS, TOO_MANY, token_ends
 from constrain.kernels.intern import POS_WIDTH, new_position
-from constrain.kernels.step import KEY, RAW
+from constrain.kernels.layout import KEY, RAW
 
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton

@@ -18,8 +18,8 @@ from constrain.grammars.json_schema.demands import Room, cheapest
 from constrain.grammars.json_schema.inhabit import free_names, key_bytes
 from constrain.grammars.json_schema.normal import Variable
 from constrain.grammars.json_schema.text_distance import Spelling, text_distance
+from constrain.kernels import layout as s
 from constrain.kernels import memory as m
-from constrain.kernels import step as s
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH
 
 if TYPE_CHECKING:

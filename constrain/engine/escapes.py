@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from constrain.kernels import step as s
+from constrain.kernels import layout as s
 
 Ranges = list[tuple[int, int]]
 Ends = list[tuple[int, Ranges]]

@@ -14,9 +14,9 @@ import numpy as np
 
 from constrain.engine.forced_tokens import WHOLE_TEXT, forced_tokens
 from constrain.engine.markers import MARKER
+from constrain.kernels.layout import OK
 from constrain.kernels.mask import REFUSED
 from constrain.kernels.sequence import entry_points
-from constrain.kernels.step import OK
 
 if TYPE_CHECKING:
     from constrain.engine.automaton import Automaton

@@ -25,16 +25,7 @@ from constrain.grammars.json_schema.plain import (
     names_members_alone,
 )
 from constrain.kernels import memory as m
-from constrain.kernels.step import (
-    ARRAY_KIND,
-    FREE_BIT,
-    OBJECT_KIND,
-    V_ARRAY,
-    V_ATOM,
-    V_OBJECT,
-    V_STRING,
-    VSET_WIDTH,
-)
+from constrain.kernels.layout import ARRAY_KIND, FREE_BIT, OBJECT_KIND, V_ARRAY, V_ATOM, V_OBJECT, V_STRING, VSET_WIDTH
 
 if TYPE_CHECKING:
     from constrain.engine.shapes import Shapes

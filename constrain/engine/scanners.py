@@ -30,9 +30,7 @@ from constrain.grammars.regex.classes import FIRST_SURROGATE, LAST_SURROGATE
 from constrain.grammars.regex.utf8 import CodePointLanguage
 from constrain.kernels import memory as m
 from constrain.kernels.distinct import distinct
-from constrain.kernels.loops import UNLIMITED, WIDE
-from constrain.kernels.memory import MAX_REACHED
-from constrain.kernels.step import (
+from constrain.kernels.layout import (
     BOUNDARY,
     CALL,
     COLLECT,
@@ -55,6 +53,8 @@ from constrain.kernels.step import (
     STATE_WIDTH,
     UNIVERSAL,
 )
+from constrain.kernels.loops import UNLIMITED, WIDE
+from constrain.kernels.memory import MAX_REACHED
 
 _ROLE_FLAGS = {
     Role.PLAIN: 0,

@@ -54,7 +54,7 @@ from constrain.grammars.json_schema.normal import (
 )
 from constrain.grammars.json_schema.repetition import Repetition, Way, goes_on
 from constrain.kernels import memory as m
-from constrain.kernels.step import (
+from constrain.kernels.layout import (
     ALT_WIDTH,
     ARRAY_KIND,
     CLOSED,

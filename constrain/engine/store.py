@@ -26,7 +26,7 @@ from constrain.kernels.intern import (
     rehash_memo,
     rehash_records,
 )
-from constrain.kernels.step import Q_READY, STATE_WIDTH
+from constrain.kernels.layout import Q_READY, STATE_WIDTH
 
 _FIRST_STATES = 120  # rows of them are given by the system in one piece that was in use before
 _FIRST_SIZES = {

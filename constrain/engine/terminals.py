@@ -25,10 +25,10 @@ from constrain.kernels.classes import (
     longest_in,
     token_classes,
 )
+from constrain.kernels.layout import X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW, X_NONE
 from constrain.kernels.marks import walk_size
 from constrain.kernels.mask import TABLE_WIDTH
 from constrain.kernels.memory import NODE_WIDTH, ROOT_WIDTH
-from constrain.kernels.step import X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW, X_NONE
 from constrain.kernels.terminal import content_row, scan
 from constrain.kernels.text_walk import NO_ROW
 from constrain.kernels.trie import Trie, children, trie_of

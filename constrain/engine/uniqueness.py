@@ -47,8 +47,8 @@ from constrain.grammars.errors import ResourceLimitError
 from constrain.grammars.json_schema.distinct import part_at
 from constrain.grammars.json_schema.normal import Variable
 from constrain.grammars.json_schema.text_counts import has_many_texts
+from constrain.kernels import layout as s
 from constrain.kernels import memory as m
-from constrain.kernels import step as s
 from constrain.kernels.batch import TRACKED
 from constrain.kernels.intern import FRAME_WIDTH, POS_WIDTH, new_frame, new_position
 from constrain.kernels.mask import accept_byte, accept_token, copy_row

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from constrain.grammars.languages.base import Language
 from constrain.grammars.languages.number import INTEGER, NUMBER
-from constrain.kernels.step import HAS_NEXT, Q_FLAGS, Q_LOOP, Q_LOOP_ROW, Q_OUTCOME, Q_PAD, Q_SHORTEST, STATE_WIDTH
+from constrain.kernels.layout import HAS_NEXT, Q_FLAGS, Q_LOOP, Q_LOOP_ROW, Q_OUTCOME, Q_PAD, Q_SHORTEST, STATE_WIDTH
 
 
 class Word(Language):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.grammars.languages.text import FREE_TEXT
-from constrain.kernels.step import ARRAY_FIRST, ATOM, KEY, OBJECT_FIRST, OBJECT_NEXT, RAW, VALUE
+from constrain.kernels.layout import ARRAY_FIRST, ATOM, KEY, OBJECT_FIRST, OBJECT_NEXT, RAW, VALUE
 from constrain.wire.feeding import BYTES, Texts, groups
 from constrain.wire.nodes import Item, Items, Node, Progress
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from constrain.kernels.intern import P_MODE, P_N, P_Q, P_STACK, P_X, POS_WIDTH
 from constrain.kernels.key_walk import run_token
+from constrain.kernels.layout import FULL, MISS, OK
 from constrain.kernels.memory import FULL_TABLE, POS, TOKEN_OFF, context, view, view32
-from constrain.kernels.step import FULL, MISS, OK
 
 DEAD_TOKEN = 0
 FULL_SHIFT = 1 << 40

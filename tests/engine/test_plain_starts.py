@@ -23,7 +23,7 @@ from constrain.grammars.json_schema.expansion import Expansion
 from constrain.grammars.json_schema.inhabit import Inhabitation
 from constrain.grammars.json_schema.load import load
 from constrain.grammars.json_schema.normal import NormalForm
-from constrain.kernels.step import V_STRING
+from constrain.kernels.layout import V_STRING
 from tests.engine.each_token import each_token
 from tests.engine.test_random_schemas import matching, near_misses
 from tests.oracles import FULL, Walker, accepts, allowed, attempt, mixed_tokens, validators, vocabulary
