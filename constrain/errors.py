@@ -51,7 +51,9 @@ class NoAllowedTokenError(GenerationError):
 
 
 class LogitsWidthError(GenerationError, ValueError):
-    """Logits of another width than the model's reached the processor, and not from a draft model."""
+    """Logits of another width than the model's reached the processor, and not from a draft model; or the vocabulary is
+    plainly that of another model.
+    """
 
 
 class ProcessorReuseError(GenerationError):

@@ -61,6 +61,7 @@ def jump_generate(
     Raises:
         ValueError: no constraint among the processors, or a mode, a model or an output that cannot be had this way.
         VocabularyError: the vocabulary does not know its tokenizer, or has ids that the model has not.
+        LogitsWidthError: the vocabulary is that of another model.
     """
     if streamer is None:
         streamer = _argument_of_generate("streamer")

@@ -54,6 +54,14 @@ if TYPE_CHECKING:
     from constrain.vocabulary import Vocabulary
 
 
+_MOST_BEYOND = 100
+"""One token of text in so many may lie beyond the logits: tokenizers get some tokens more, and heads stay as they were.
+The model cannot write those, and the rest are its own."""
+
+_MOST_PADDING = 4096
+"""Logits beyond the vocabulary that padding explains: heads are padded by a few thousand at most."""
+
+
 class _Usage:
     """Whether a processor was ever called. Kept apart from it, to be asked when the processor is gone."""
 
@@ -102,7 +110,9 @@ class ConstrainedLogitsProcessor:
             the number of grammars.
         NoAllowedTokenError: when called: a live row has no allowed token that the model can emit, or the beginning of
             the output is refused.
-        LogitsWidthError: when called: the width of the logits changed, and no draft model explains it.
+        LogitsWidthError: when called: the width of the logits changed, and no draft model explains it; or more than a
+            hundredth of the vocabulary's tokens of text lie beyond it, so that the vocabulary is another model's. Of
+            one far smaller than the width a RuntimeWarning says the same.
         ProcessorReuseError: when called: rows that neither continue this generation nor clearly start another.
         TokenBudgetError: when called: no completion is known that `max_new_tokens` are enough for.
 
@@ -149,6 +159,7 @@ class ConstrainedLogitsProcessor:
         self._max_new_tokens = max_new_tokens
         self._lock = threading.Lock()
         self._usage = _Usage()
+        self._warned_of_width = False
         weakref.finalize(self, self._usage.warn_if_unused)
         self._forget()
 
@@ -274,15 +285,17 @@ class ConstrainedLogitsProcessor:
         """The vocabulary of the grammars."""
         return self._prefixes[0].compiled.vocabulary
 
-    def begin(self, input_ids: torch.Tensor) -> list[bytes]:
+    def begin(self, input_ids: torch.Tensor, width: int = -1) -> list[bytes]:
         """Take rows for the prompts of a new generation: integer, shape (rows, length).
+
+        A loop that will hand no scores over says their `width` here, for it to be checked.
 
         Returns the outputs that they begin with (empty unless `prompt_length` was given), as keys of prefixes: token
         ids, int32, in the machine's byte order. In this form the loop hands outputs back.
         """
         self._usage.called = True
         with self._lock:
-            self._bind(input_ids, -1)
+            self._bind(input_ids, width)
             assert self._prompt is not None
             outputs = input_ids[:, self._prompt.shape[1] :].to("cpu", torch.int32).contiguous().numpy()
             return [row.tobytes() for row in outputs]
@@ -290,6 +303,7 @@ class ConstrainedLogitsProcessor:
     def mask_row(self, output: bytes, row: int, rows: int, scores: torch.Tensor) -> torch.Tensor:
         """As `__call__`, for the row of number `row` of `rows`: `scores` has shape (1, width)."""
         with self._lock:
+            self._take_width(scores.shape[1])
             state = self._state_of_row(output, row, rows)
             masked, words, over = self._masked([state], scores)
             if self._recorder is not None:
@@ -328,13 +342,7 @@ class ConstrainedLogitsProcessor:
             return None  # maybe another tokenizer; what the model's own width is, its own first call tells
         if self._prompt is None:
             self._bind(input_ids, width)
-        elif self._logits_width < 0:
-            self._logits_width = width  # bound by `begin`, before any logits
-        elif width != self._logits_width:
-            raise LogitsWidthError(
-                f"logits of width {width} came after logits of width {self._logits_width}: a processor serves one "
-                "model; make a new one, or call reset()"
-            )
+        self._take_width(width)
         assert self._prompt is not None
         self._prompt = self._prompt.to(input_ids.device)
         rows, length = self._prompt.shape
@@ -354,6 +362,37 @@ class ConstrainedLogitsProcessor:
             )
         self._seen.update(self._marks(keys))
         return keys
+
+    def _take_width(self, width: int) -> None:
+        """Bind the width of the logits where it is not bound yet, as after `begin`; it stays the same from then on."""
+        if width == self._logits_width:
+            return
+        if self._logits_width >= 0:
+            raise LogitsWidthError(
+                f"logits of width {width} came after logits of width {self._logits_width}: a processor serves one "
+                "model; make a new one, or call reset()"
+            )
+        self._check_width(width)
+        self._logits_width = width
+
+    def _check_width(self, width: int) -> None:
+        """Whether the vocabulary may be that of a model with so many logits."""
+        size = self._vocabulary_size
+        way_out = "compile the grammar for Vocabulary.from_tokenizer(tokenizer) of this model's tokenizer"
+        trie = getattr(self._vocabulary, "trie", None)  # matchers of others may have a vocabulary without
+        if width < size and trie is not None:
+            beyond = int(np.count_nonzero(trie.token_ids >= width))
+            if beyond * _MOST_BEYOND > trie.token_ids.size:
+                raise LogitsWidthError(
+                    f"the vocabulary has {size:,} ids and the model {width:,} logits: {beyond:,} tokens of text lie "
+                    f"beyond them, so it is the vocabulary of another model; {way_out}"
+                )
+        if width >= 2 * size and width - size > _MOST_PADDING and not self._warned_of_width:
+            self._warned_of_width = True
+            _warn(
+                f"the vocabulary has {size:,} ids and the model {width:,} logits, more than padding explains: it seems "
+                f"to be the vocabulary of another model, by which the output is spelled in the wrong ids; {way_out}"
+            )
 
     def _read(self, input_ids: torch.Tensor, length: int) -> tuple[bool, NDArray[np.int32]]:
         """Whether the first `length` columns are the prompts, and the columns after them."""
@@ -381,6 +420,8 @@ class ConstrainedLogitsProcessor:
         if length > columns:
             raise ValueError(f"prompt_length is {length}, but the first call has only {columns} columns")
         self._check_rows(input_ids.shape[0])
+        if width >= 0:
+            self._check_width(width)
         if self._recorder is not None:
             self._defers_mass = self._recorder.defers
         self._forget()
@@ -497,6 +538,16 @@ class ConstrainedLogitsProcessor:
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+
+def _warn(message: str) -> None:
+    """Warn of what befell this very processor.
+
+    Python's default filter shows a warning once for each place, by what the module at that place remembers: the second
+    processor would go wrong in silence. So nothing is remembered; what filters say holds all the same.
+    """
+    frame = sys._getframe(1)
+    warnings.warn_explicit(message, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno, module=__name__)
 
 
 def _on_host(tensor: torch.Tensor) -> bool:

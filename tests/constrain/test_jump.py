@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 import constrain
-from constrain.errors import VocabularyError
+from constrain.errors import LogitsWidthError, VocabularyError
 from tests.constrain.demo_model import needs_demo_model
 from tests.vocabulary.tokenizers_by_hand import byte_level
 
@@ -379,6 +379,16 @@ def test_a_vocabulary_of_another_tokenizer_is_refused() -> None:
     )
     with pytest.raises(VocabularyError, match="512"):
         generate(PROMPTS[:1], constrain.regex("abc").compile(theirs))
+
+
+def test_a_vocabulary_with_text_beyond_the_logits_is_refused() -> None:
+    """Also where a vocabulary begins as the model's own does, so that no forced token tells."""
+    more = [*vocabulary().token_bytes, *(b"more %d" % i for i in range(100))]
+    longer = constrain.Vocabulary.from_tokens(
+        more, eos_token_ids=vocabulary().eos_token_ids, encode=vocabulary().encode
+    )
+    with pytest.raises(LogitsWidthError, match=f"{len(more)} ids and the model 512 logits"):
+        generate(PROMPTS[:1], constrain.regex(LINES).compile(longer))
 
 
 def test_masses_are_known_where_the_model_was_asked_and_nowhere_else() -> None:

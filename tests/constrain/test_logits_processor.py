@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import constrain
 from constrain.errors import GenerationError, LogitsWidthError, NoAllowedTokenError, ProcessorReuseError
 from tests.constrain.token_grammar import TokenGrammar
 
@@ -506,6 +507,65 @@ def test_another_width_raises_instead_of_going_unconstrained() -> None:
     processor(torch.tensor([[1]]), torch.zeros(1, WIDTH))
     with pytest.raises(LogitsWidthError):
         processor(torch.tensor([[1, 10]]), torch.zeros(1, WIDTH + 32))
+
+
+def numbered_tokens(texts: int, specials: int = 0) -> Any:
+    """A grammar over a vocabulary of an end id, so many tokens of text, `0`, `1`, …, and so many special ids."""
+    special = {f"<{i}>": 1 + texts + i for i in range(specials)}
+    tokens = [None, *(b"%d" % i for i in range(texts)), *[None] * specials]
+    vocabulary = constrain.Vocabulary.from_tokens(tokens, eos_token_ids=0, special_tokens=special)
+    return constrain.regex("7|19|1999").compile(vocabulary)
+
+
+def allowed_first(compiled: Any, width: int) -> list[int]:
+    result = ConstrainedLogitsProcessor(compiled)(torch.tensor([[1, 5]]), torch.zeros(1, width))
+    return torch.isfinite(result[0]).nonzero().flatten().tolist()
+
+
+SEVEN, NINETEEN = [2, 8, 20, 200, 2000], [2, 8, 20, 200]  # ids of 1, 7, 19, 199 and 1999
+
+
+def test_a_vocabulary_with_text_beyond_the_logits_is_that_of_another_model() -> None:
+    processor = ConstrainedLogitsProcessor(numbered_tokens(60_256))
+    with pytest.raises(LogitsWidthError, match="from_tokenizer") as refused:
+        processor(torch.tensor([[1, 5]]), torch.zeros(1, 49_152))
+    assert all(number in str(refused.value) for number in ("60,257", "49,152", "11,105 tokens of text"))
+    with pytest.raises(LogitsWidthError):  # and nothing was bound by it
+        processor(torch.tensor([[1, 5]]), torch.zeros(1, 49_152))
+    foreign = torch.zeros(1, 49_152)
+    assert from_a_draft(processor, torch.tensor([[1, 5]]), foreign) is foreign
+    processor(torch.tensor([[1, 5]]), torch.zeros(1, 60_288))
+    with pytest.raises(LogitsWidthError):
+        processor.begin(torch.tensor([[1, 5]]), 49_152)
+
+
+def test_special_ids_and_a_few_added_tokens_may_lie_beyond_the_logits() -> None:
+    assert allowed_first(numbered_tokens(2000, specials=500), 2001) == SEVEN
+    assert allowed_first(numbered_tokens(2000), 1981) == NINETEEN  # twenty texts beyond: a hundredth
+    with pytest.raises(LogitsWidthError, match="21 tokens of text"):
+        allowed_first(numbered_tokens(2000), 1980)
+
+
+def test_a_vocabulary_far_smaller_than_the_logits_is_warned_of_once_by_each_processor() -> None:
+    compiled = numbered_tokens(256)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            processor = ConstrainedLogitsProcessor(compiled)
+            for prompt in ([1, 5], [1, 6], [1, 7]):
+                processor.reset()
+                result = processor(torch.tensor([prompt]), torch.zeros(1, 49_152))
+                assert torch.isfinite(result[0]).nonzero().flatten().tolist() == [2, 8, 20, 200]
+    texts = [str(w.message) for w in caught if w.category is RuntimeWarning]
+    assert len(texts) == 2
+    assert all("257 ids" in text and "49,152 logits" in text and "from_tokenizer" in text for text in texts)
+
+
+@pytest.mark.parametrize(("texts", "width"), [(258, 384), (300, 4_300), (32_000, 32_064), (100_000, 151_936)])
+def test_padded_logits_are_not_warned_of(texts: int, width: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 8 in allowed_first(numbered_tokens(texts), width)
 
 
 def from_a_draft(processor: Any, input_ids: Any, scores: Any) -> Any:

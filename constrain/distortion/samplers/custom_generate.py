@@ -68,6 +68,7 @@ class SamplerGenerate:
 
         Raises:
             ValueError: a mode, model or argument that cannot be had this way.
+            LogitsWidthError: the vocabulary is that of another model.
             GenerationError: the sampler gave up.
         """
         import torch
@@ -75,7 +76,7 @@ class SamplerGenerate:
         processor, others = _checked(
             model, logits_processor, stopping_criteria, generation_config, synced_gpus, streamer, model_kwargs
         )
-        processor.begin(input_ids)
+        processor.begin(input_ids, int(model.get_output_embeddings().weight.shape[0]))
         rows, columns = input_ids.shape
         limit = int(generation_config.max_length) - columns
         if limit < 1:

@@ -24,7 +24,7 @@ from constrain.distortion.samplers import (  # noqa: E402
     Rejection,
     SamplerGenerate,
 )
-from constrain.errors import GenerationError  # noqa: E402
+from constrain.errors import GenerationError, LogitsWidthError  # noqa: E402
 from tests.constrain.distortion.cases import enumerate_all  # noqa: E402
 from tests.constrain.distortion.test_samplers import chi_square_fits  # noqa: E402
 
@@ -99,6 +99,18 @@ def test_exact_samplers_in_generate(model: Any, compiled: Any, kind: Any) -> Non
             y = tuple(row[: row.index(EOS) + 1])
             counts[y] = counts.get(y, 0) + 1
         assert chi_square_fits(counts, law)
+
+
+def test_a_vocabulary_with_text_beyond_the_logits_is_refused(model: Any) -> None:
+    """Samplers read the network themselves: no scores of theirs reach the processor."""
+    letters = [bytes([b]) for b in b"abcdefghijklmnopqrstuvwxyz0123456789"]
+    vocabulary = constrain.Vocabulary.from_tokens([None, *letters], eos_token_ids=EOS)
+    processor = constrain.ConstrainedLogitsProcessor(constrain.regex("[a-f]{2}").compile(vocabulary))
+    with pytest.raises(LogitsWidthError, match="37 ids and the model 32 logits"):
+        model.generate(
+            torch.tensor([[1, 9]]), logits_processor=[processor], custom_generate=SamplerGenerate(CARS), do_sample=True,
+            max_new_tokens=6,
+        )  # fmt: skip
 
 
 def compiled_language(compiled: Any) -> Any:
