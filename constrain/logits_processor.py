@@ -70,11 +70,9 @@ class _Usage:
 
     def warn_if_unused(self) -> None:
         if not self.called:
-            warnings.warn(
+            _warn(
                 "a ConstrainedLogitsProcessor was dropped without ever being called: a generation it was passed to ran "
-                "WITHOUT its constraint (paged and continuous-batching generation ignore logits processors)",
-                RuntimeWarning,
-                stacklevel=1,
+                "WITHOUT its constraint (paged and continuous-batching generation ignore logits processors)"
             )
 
 

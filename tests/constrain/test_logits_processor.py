@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import inspect
 import itertools
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -689,6 +692,35 @@ def test_a_processor_that_was_never_called_is_not_silent() -> None:
         del processor
         gc.collect()
     assert any("WITHOUT its constraint" in str(w.message) for w in caught)
+
+
+DROPS = """
+import constrain
+compiled = constrain.regex("a").compile(constrain.Vocabulary.from_tokens([b"a", None], eos_token_ids=1))
+for _ in range(3):
+    constrain.ConstrainedLogitsProcessor(compiled)
+last = constrain.ConstrainedLogitsProcessor(compiled)  # dropped when Python ends
+"""
+
+
+@pytest.mark.parametrize(
+    ("filters", "warned", "raised"),
+    [
+        ([], 4, 0),
+        (["-W", "ignore"], 0, 0),
+        (["-W", "once::RuntimeWarning"], 1, 0),
+        (["-W", "error::RuntimeWarning"], 0, 4),
+    ],
+    ids=str,
+)
+def test_each_processor_that_is_dropped_uncalled_warns(filters: list[str], warned: int, raised: int) -> None:
+    """In a process of its own: its filters are Python's own ones and those of the command line."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
+    ran = subprocess.run(
+        [sys.executable, *filters, "-c", DROPS], capture_output=True, text=True, check=True, env=environment
+    )
+    assert ran.stderr.count("RuntimeWarning: a ConstrainedLogitsProcessor was dropped") == warned + raised, ran.stderr
+    assert ran.stderr.count("Traceback") == raised, ran.stderr  # what a finalizer raises is printed, no more
 
 
 def test_a_processor_that_was_called_is_dropped_in_silence() -> None:
