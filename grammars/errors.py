@@ -62,11 +62,16 @@ class VocabularyError(ConstrainError, ValueError):
 
 
 class ToolFormatError(ConstrainError, ValueError):
-    """A tool-call format is not well-formed, or not known. `format` and `field` name the place."""
+    """A tool-call format is not well-formed, or not known. `format` and `field` name the place.
+
+    Where a format should have been told and could not, they are "auto" and "format", and the message is the reason
+    alone.
+    """
 
     def __init__(self, format: str, field: str, reason: str) -> None:
         self.format, self.field, self.reason = format, field, reason
-        super().__init__(f"format {format!r}, {field}: {reason}")
+        untold = (format, field) == ("auto", "format")
+        super().__init__(reason if untold else f"format {format!r}, {field}: {reason}")
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
         return type(self), (self.format, self.field, self.reason)

@@ -15,11 +15,6 @@ def chat_template_of(tokenizer: Any) -> str | None:
     return template
 
 
-def takes_tools(template: str | None) -> bool:
-    """Whether a chat template shows a model the tools that are handed to it."""
-    return template is not None and "tools" in template
-
-
 def tool_format_of(tokenizer: Any) -> str:
     """The name of the format in which the model of a tokenizer writes calls, for `tool_calls(format=...)`.
 

@@ -9,13 +9,13 @@ from typing import Any, overload
 
 from constrain.engine.text_style import Escapes, PropertyOrder, Whitespace
 from constrain.generation.execution import run_calls, runner
-from constrain.generation.formats import chat_template_of, takes_tools, tool_format_of
+from constrain.generation.formats import chat_template_of, tool_format_of
 from constrain.generation.prepared import compiled_of, vocabulary_of
 from constrain.generation.prompts import PromptWriter
 from constrain.generation.result import ToolCallResult, Turn
 from constrain.generation.turn import check_options, run_turns
 from constrain.grammars.errors import ToolFormatError
-from constrain.grammars.tool_formats import Format, get_format, start_state
+from constrain.grammars.tool_formats import Format, get_format, start_state, takes_tools
 from constrain.tools import CountedIds, Event, ToolCall, ToolChoice, chat_turn, read_tool_choice, read_tools
 from constrain.tools.call_ids import call_ids_of
 from constrain.vocabulary.source import id_list

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constrain.generation.formats import chat_template_of, takes_tools
-from constrain.grammars.tool_formats import Format
+from constrain.generation.formats import chat_template_of
+from constrain.grammars.tool_formats import Format, takes_tools
 from constrain.tools import Tool, ToolCall, ToolChoice, render_calls, template_knows_calls
 
 Messages = Sequence[Mapping[str, Any]]

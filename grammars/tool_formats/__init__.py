@@ -7,7 +7,7 @@ format = get_format("qwen3")
 format.call_parts[0]    # (Marker('<tool_call>'), Blank('\\n'), Literal('{'), ...)
 """
 
-from constrain.grammars.tool_formats.detection import detect_format
+from constrain.grammars.tool_formats.detection import detect_format, takes_tools
 from constrain.grammars.tool_formats.dialects import (
     BARE_NAME,
     BareArguments,
@@ -69,4 +69,5 @@ __all__ = [
     "reading",
     "register_format",
     "start_state",
+    "takes_tools",
 ]

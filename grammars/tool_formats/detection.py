@@ -89,6 +89,11 @@ _SEVERAL = (
 )
 
 
+def takes_tools(chat_template: str | None) -> bool:
+    """Whether a chat template shows a model the tools that are handed to it."""
+    return chat_template is not None and "tools" in chat_template
+
+
 def detect_format(chat_template: str | None, tokens: Container[str] = ()) -> str:
     """The name of the format that a model writes.
 
@@ -120,7 +125,15 @@ def _seen(chat_template: str | None, tokens: Container[str]) -> str:
     shown = ", ".join(list(known)[:_SHOWN]) or "none that calls are written with"
     several = [name for texts, names in _SEVERAL if all(text in tokens for text in texts) for name in names]
     maybe = f"; perhaps one of {', '.join(several)}" if several else ""
+    if chat_template is None or takes_tools(chat_template):
+        way_out = f"Name the format: {', '.join(FORMATS)}"
+    else:
+        others = ", ".join(name for name in FORMATS if name != "plain_json")
+        way_out = (
+            'Name the format "plain_json", which generate_tool_calls takes here (its system prompt tells the model of '
+            f"the tools and how to call them); or another: {others}"
+        )
     return (
         f"it cannot be told which format the model writes: {template}, and of its tokens there are {shown}{maybe}. "
-        f"Name the format: {', '.join(FORMATS)}"
+        f"{way_out}"
     )

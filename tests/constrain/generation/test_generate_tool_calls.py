@@ -343,6 +343,19 @@ def test_what_is_written_is_told_as_it_is_written(jump: bool) -> None:
         ask(model("A."), messages=["A", "B"], on_event=events.append)
 
 
+@pytest.mark.parametrize("markers", [True, False])
+def test_the_format_that_cannot_be_told_is_named_as_it_is_taken(markers: bool) -> None:
+    """What the error offers first is what the whole job does with the same tokenizer."""
+    made = model("A.", template=PLAIN, markers=markers)
+    with pytest.raises(ToolFormatError) as refused:
+        constrain.tool_format_of(made[1])
+    taken = ask(made, [weather]).format
+    assert f'Name the format "{taken}", which generate_tool_calls takes here' in str(refused.value)
+    with pytest.raises(ToolFormatError) as refused:
+        constrain.tool_format_of(model("A.", template=None, markers=markers)[1])
+    assert "generate_tool_calls" not in str(refused.value)  # it needs a template
+
+
 def test_errors() -> None:
     with pytest.raises(ValueError, match="no chat template"):
         ask(model("A.", template=None), format="plain_json")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,9 @@ def test_what_is_not_certain_is_an_error_that_lists_the_formats(template, tokens
     with pytest.raises(ToolFormatError, match=says) as refused:
         detect_format(template, tokens)
     assert all(name in str(refused.value) for name in FORMATS)
+    assert (refused.value.format, refused.value.field) == ("auto", "format")
+    assert str(refused.value) == str(pickle.loads(pickle.dumps(refused.value))) == refused.value.reason
+    assert refused.value.reason.startswith("it cannot be told which format")
 
 
 def test_tokens_decide_where_no_template_does():
