@@ -84,14 +84,15 @@ class ToolCallParseError(ConstrainError, ValueError):
         kind: "truncated", where more text could have made it right; "malformed"; "unknown_tool"; "wrong_arguments".
         position: offset in the text that was parsed.
         reason: what was expected and what came.
+        hint: what whoever parses can do about it, "" for nothing; no concern of the model's.
     """
 
-    def __init__(self, kind: str, position: int, reason: str) -> None:
-        self.kind, self.position, self.reason = kind, position, reason
-        super().__init__(f"{kind} at {position}: {reason}")
+    def __init__(self, kind: str, position: int, reason: str, hint: str = "") -> None:
+        self.kind, self.position, self.reason, self.hint = kind, position, reason, hint
+        super().__init__(f"{kind} at {position}: {reason}{hint and '; '}{hint}")
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), (self.kind, self.position, self.reason)
+        return type(self), (self.kind, self.position, self.reason, self.hint)
 
     @property
     def feedback(self) -> str:

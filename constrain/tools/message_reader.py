@@ -279,7 +279,12 @@ class MessageReader:
             else:
                 if any(source.cuts(text) for text in (*ends, *more)):
                     source.truncated("the text ends within a marker")
-                source.malformed(f"expected the end of the message, got {source.text[source.at]!r}")
+                token = yield from source.spelled_token()
+                hint = f"if that token ends a turn, say end_texts=[{token!r}], or parse token ids with their vocabulary"
+                source.malformed(
+                    f"expected the end of the message, got {token or source.text[source.at]!r}",
+                    hint=hint if token and token not in self.format.forbidden else "",
+                )
 
     def _run_of_calls(self) -> Reading[None]:
         format, source = self.format, self.source

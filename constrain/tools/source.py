@@ -17,6 +17,7 @@ Reading = Generator[None, None, T]
 """A reader: yields when it needs more text, returns what it read."""
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
+_TOKEN = re.compile(r"<[^<>\s]{0,60}>?")
 _KEPT = 4096
 
 
@@ -87,8 +88,8 @@ class Source:
         """Whether all is read that is there."""
         return self.at >= len(self.text)
 
-    def malformed(self, reason: str, at: int | None = None) -> NoReturn:
-        raise ToolCallParseError("malformed", self.position_of(self.at if at is None else at), reason)
+    def malformed(self, reason: str, at: int | None = None, *, hint: str = "") -> NoReturn:
+        raise ToolCallParseError("malformed", self.position_of(self.at if at is None else at), reason, hint)
 
     def truncated(self, reason: str) -> NoReturn:
         raise ToolCallParseError("truncated", self.position_of(len(self.text)), reason)
@@ -113,6 +114,16 @@ class Source:
             self.at = found.end() if found else self.at
             if not self.at_end or self.closed:
                 return self.text[start : self.at]
+            yield
+
+    def spelled_token(self) -> Reading[str | None]:
+        """What follows, if it looks like a special token's name; nothing is read."""
+        while True:
+            found = _TOKEN.match(self.text, self.at)
+            if found is not None and found.group().endswith(">"):
+                return found.group()
+            if self.closed or found is None or found.end() < len(self.text):
+                return None
             yield
 
     def ahead(self, options: Sequence[str], *, blanks: bool = False) -> Reading[tuple[str | None, int]]:

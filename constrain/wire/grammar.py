@@ -186,7 +186,8 @@ class ToolCallGrammar(Grammar):
             message: what the model wrote after the prompt: text with its special tokens, or token ids.
             vocabulary: needed for token ids.
             messages: the conversation: no id is given or taken twice, and counted ids go on from it.
-            end_texts: texts of further tokens that end a message, for text that still has them, such as "</s>".
+            end_texts: texts of further tokens that end a message, for text that still has them, such as the
+                "<|im_end|>" that `tokenizer.decode(ids)` ends with. Token ids end where their vocabulary says so.
             errors: "raise" raises the first problem; "collect" leaves all of them in `problems`.
 
         Raises:

@@ -224,6 +224,25 @@ def test_ends_of_turns():
     assert "end of the message" in problem("Hi<|im_end|>x", end_texts=["<|im_end|>"]).error.reason
 
 
+def test_an_end_of_turn_that_was_not_named_is_told_from_what_is_wrong_otherwise():
+    text = GOOD + "<|im_end|>"
+    (found,) = parse_message(text, "qwen3", CHECKER, errors="collect").problems
+    assert (found.error.kind, found.error.position) == ("malformed", len(GOOD))
+    assert found.error.reason == "expected the end of the message, got '<|im_end|>'"
+    assert "end_texts=['<|im_end|>'], or parse token ids" in str(found.error)
+    assert "end_texts" not in found.error.feedback  # which the model gets
+    assert str(pickle.loads(pickle.dumps(found.error))) == str(found.error)
+    for cut in range(len(GOOD), len(text) + 1):  # where the pieces are cut changes nothing
+        parser = ToolCallParser("qwen3", CHECKER)
+        parser.feed(text[:cut])
+        parser.feed(text[cut:])
+        assert str(parser.finish().problems[0].error) == str(found.error)
+    assert parse_message(text + " \n", "qwen3", CHECKER, end_texts=["<|im_end|>"]).calls
+    assert "end_texts" in str(problem('{"name": "clock", "arguments": {}}<|im_end|>', "plain_json").error)
+    for wrong in ("x", "<", "<|im_end", "< |im_end|>", "</tool_call>", "<" + "x" * 99 + ">"):
+        assert "end_texts" not in str(problem(GOOD + wrong).error)
+
+
 def test_harmonys_messages():
     call = "<|channel|>commentary to=functions.clock <|constrain|>json<|message|>{}<|call|>"
     think = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant"
