@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from constrain.errors import VocabularyError
-from constrain.logits_processor import ConstrainedLogitsProcessor
+from constrain.logits_processor import ConstrainedLogitsProcessor, local_of_generate
 from constrain.prefixes import TOKEN_BYTES
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def jump_generate(
         VocabularyError: the vocabulary does not know its tokenizer, or has ids that the model has not.
         LogitsWidthError: the vocabulary is that of another model.
     """
-    if streamer is None:
-        streamer = _argument_of_generate("streamer")
+    if streamer is None:  # a custom loop is handed neither streamers nor draft models: they would go without a word
+        streamer = local_of_generate("streamer")
     processor = _constraint(logits_processor)
     _check(model, generation_config, logits_processor, len(input_ids), synced_gpus, streamer, model_kwargs)
     loop = _Loop(model, input_ids, logits_processor, processor, stopping_criteria, generation_config, streamer)
@@ -284,7 +284,7 @@ def _check(
         UnbatchedClassifierFreeGuidanceLogitsProcessor,
     )
 
-    mode = config.get_generation_mode(_argument_of_generate("assistant_model"))
+    mode = config.get_generation_mode(local_of_generate("assistant_model"))
     if mode not in (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE):
         raise ValueError(f"jump_generate does greedy search and sampling, not {mode.value.replace('_', ' ')}")
     if model.config.is_encoder_decoder:
@@ -316,14 +316,3 @@ def _check(
 def _filled(model_kwargs: dict[str, Any]) -> bool:
     cache = model_kwargs.get("cache", model_kwargs.get("past_key_values"))
     return cache is not None and bool(cache.get_seq_length())
-
-
-def _argument_of_generate(name: str) -> Any:
-    """An argument that `generate` was called with. It hands neither streamers nor draft models to a custom loop, and
-    would drop them without a word."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "generate" and frame.f_code.co_filename.endswith("utils.py"):
-            return frame.f_locals.get(name)
-        frame = frame.f_back  # type: ignore[assignment]
-    return None

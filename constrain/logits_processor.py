@@ -25,7 +25,7 @@ import warnings
 import weakref
 from collections.abc import Iterable, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -101,6 +101,8 @@ class ConstrainedLogitsProcessor:
         max_new_tokens: the tokens that may be generated, as given to `generate`. When few are left, only those stay
             allowed after which the output can be completed in time, so `completed` holds for every row. An
             end-of-sequence id is not counted: it may be what no token was left for. Without it masks know no limit.
+            The limit of `generate` stays its own: if that is smaller outputs are cut off at it in the midst of values,
+            `completed` is False for them, and says so with a RuntimeWarning.
 
     Raises:
         TypeError: a grammar is not compiled.
@@ -170,6 +172,7 @@ class ConstrainedLogitsProcessor:
         self._prompt: torch.Tensor | None = None  # (rows, prompt length), a copy
         self._logits_width = -1
         self._end = 0  # tokens of output, those given in advance included, that max_new_tokens leads to
+        self._end_of_generate: int | None = None  # those that generate itself writes at most, where it is known
         self._started = False  # whether a mask was made since the prompt is known
         self._seen: set[int] = set()  # hashes of the outputs met so far
         self._emptied: torch.Tensor | None = None  # int32, shape (): a row was emptied; not read from its device yet
@@ -207,7 +210,8 @@ class ConstrainedLogitsProcessor:
         """Whether each row's output is complete under the grammar, rather than cut off.
 
         An output is cut off by `max_new_tokens`, a stop string or a time limit. It ends where the grammar ends it, or
-        before the first token the grammar refuses (such as padding).
+        before the first token the grammar refuses (such as padding). Where `generate` cut it off before the processor's
+        own `max_new_tokens`, a RuntimeWarning names both numbers.
 
         Args:
             sequences: what the last `generate` call returned, prompts included: integer, shape (rows, length).
@@ -216,7 +220,9 @@ class ConstrainedLogitsProcessor:
             GenerationError: the processor was not called, so the generation ran without its constraint.
         """
         with self._lock:
-            return [end.completed for end in self._ends(sequences)]
+            ends = self._ends(sequences)
+            self._warn_of_smaller_limit(ends)
+            return [end.completed for end in ends]
 
     def records(self, sequences: torch.Tensor, *, labels: Sequence[str] | None = None) -> list[MassRecord]:
         """The mass that the masks kept, step by step, of each row of what the last `generate` call returned.
@@ -260,6 +266,20 @@ class ConstrainedLogitsProcessor:
             self._recorder.note_on_host(rows, scores, words)
         else:
             self._recorder.note(rows, scores, masked)
+
+    def _warn_of_smaller_limit(self, ends: list[Ended]) -> None:
+        """Warn where outputs go on to the last token that `generate` may write, and were to be completed after it."""
+        limit = self._end_of_generate
+        if limit is None or limit >= self._end or self._max_new_tokens is None:
+            return
+        for row, end in enumerate(ends):
+            if not end.completed and len(end.key) == limit * TOKEN_BYTES:
+                _warn(
+                    f"row {row} is cut off: generate was to write {self._max_new_tokens - (self._end - limit)} tokens "
+                    f"at most, and the processor was given max_new_tokens={self._max_new_tokens}; give both the same "
+                    "number, so that outputs are completed in time"
+                )
+                return
 
     def _ends(self, sequences: torch.Tensor) -> list[Ended]:
         if self._prompt is None:
@@ -430,6 +450,8 @@ class ConstrainedLogitsProcessor:
             )
         if self._max_new_tokens is not None:
             self._end = columns - length + self._max_new_tokens
+            limit = getattr(local_of_generate("generation_config"), "max_length", None)
+            self._end_of_generate = limit - length if isinstance(limit, int) else None
 
     def _bind_again(self, input_ids: torch.Tensor, width: int) -> list[bytes]:
         """Take the rows for the prompts of another `generate` call, unless they may be something else."""
@@ -550,6 +572,16 @@ def _warn(message: str) -> None:
 
 def _on_host(tensor: torch.Tensor) -> bool:
     return tensor.device.type == "cpu"
+
+
+def local_of_generate(name: str) -> Any:
+    """What a local variable of the `generate` that runs now holds, such as an argument of it; None where none runs."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "generate" and frame.f_globals.get("__name__") == "transformers.generation.utils":
+            return frame.f_locals.get(name)
+        frame = frame.f_back
+    return None
 
 
 def _inside_candidate_generator() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import jsonschema
@@ -84,3 +85,44 @@ def test_without_a_budget_the_output_is_cut_off() -> None:
     processor = constrain.ConstrainedLogitsProcessor(compiled(SCHEMA))
     output = model().generate(**prompts(), max_new_tokens=NEEDED - 1, logits_processor=[processor])
     assert processor.completed(output) == [False]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_smaller_limit_of_generate_cuts_off_and_is_warned_of(mode: str) -> None:
+    torch.manual_seed(0)
+    processor = constrain.ConstrainedLogitsProcessor(compiled(SCHEMA), max_new_tokens=NEEDED + 50)
+    output = model().generate(**prompts(), max_new_tokens=5, logits_processor=[processor], **MODES[mode])
+    with pytest.warns(RuntimeWarning, match=f"write 5 tokens at most.*max_new_tokens={NEEDED + 50}") as caught:
+        assert processor.completed(output) == [False] * len(output)
+    assert len(caught) == 1
+
+
+def test_only_what_a_smaller_limit_cut_off_is_warned_of() -> None:
+    def stopped(_ids: Any, _scores: Any, **_: Any) -> Any:
+        return torch.ones(1, dtype=torch.bool)
+
+    short = constrain.regex("[ab]").compile(compiled(SCHEMA).vocabulary)
+    cases: list[tuple[Any, dict[str, Any], bool]] = [
+        (short, {"max_new_tokens": 5}, True),
+        (compiled(SCHEMA), {"max_new_tokens": NEEDED + 50}, True),
+        (compiled(SCHEMA), {"max_new_tokens": 5, "stopping_criteria": [stopped]}, False),
+    ]
+    for grammar, options, completed in cases:
+        processor = constrain.ConstrainedLogitsProcessor(grammar, max_new_tokens=NEEDED + 50)
+        output = model().generate(**prompts(), logits_processor=[processor], **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert processor.completed(output) == [completed]
+
+
+def test_a_smaller_limit_is_told_from_the_output_that_was_given_in_advance() -> None:
+    ids = prompts()["input_ids"]
+    processor = constrain.ConstrainedLogitsProcessor(
+        compiled(SCHEMA), prompt_length=ids.shape[1] - 1, max_new_tokens=NEEDED + 50
+    )
+    begun = torch.cat([ids[:, :-1], torch.tensor([[compiled(SCHEMA).vocabulary.token_bytes.index(b"{")]])], dim=1)
+    output = model().generate(
+        begun, attention_mask=torch.ones_like(begun), max_new_tokens=4, logits_processor=[processor]
+    )
+    with pytest.warns(RuntimeWarning, match=f"write 4 tokens at most.*max_new_tokens={NEEDED + 50}"):
+        assert processor.completed(output) == [False]

@@ -391,6 +391,15 @@ def test_a_vocabulary_with_text_beyond_the_logits_is_refused() -> None:
         generate(PROMPTS[:1], constrain.regex(LINES).compile(longer))
 
 
+@pytest.mark.filterwarnings("ignore:a ConstrainedLogitsProcessor was dropped")
+def test_a_smaller_limit_of_generate_is_warned_of() -> None:
+    processor = constrain.ConstrainedLogitsProcessor(compiled("schema"), max_new_tokens=200)
+    output, start, _ = generate(PROMPTS[:1], compiled("schema"), logits_processor=[processor], max_new_tokens=6)
+    assert output.shape[1] == start + 6
+    with pytest.warns(RuntimeWarning, match=r"write 6 tokens at most.*max_new_tokens=200"):
+        assert processor.completed(output) == [False]
+
+
 def test_masses_are_known_where_the_model_was_asked_and_nowhere_else() -> None:
     inputs = tokenizer()(PROMPTS[:2], return_tensors="pt", padding=True, return_token_type_ids=False)
     processor = constrain.ConstrainedLogitsProcessor(compiled("regex"), record_mass=True)
