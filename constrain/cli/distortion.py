@@ -21,6 +21,9 @@ FORMAT = 1
 WHITESPACE = {"compact": "none", "flexible": "bounded", "none": "none", "spaced": "spaced", "bounded": "bounded"}
 """Names of whitespace settings; two read better than those of `constrain.json_schema` and mean the same."""
 
+DRAW_TOKENS = 64
+"""Limit of a draw where none is given. A masked draw of free text may go on for thousands of tokens, minutes each."""
+
 METHODS = ("auto", "exact", "trie", "sampling", "two_sided")
 
 
@@ -41,7 +44,7 @@ class Setting:
 
 def distortion(
     model: Annotated[
-        str, typer.Option("--model", "-m", help="A folder or hub name, or 'smollm2' for the demo's model.")
+        str, typer.Option("--model", "-m", help="A folder, .gguf file or hub name, or 'smollm2' for the demo's model.")
     ],
     prompt: Annotated[str, typer.Option("--prompt", "-p", help="The request; '-' reads standard input.")],
     schema: Annotated[
@@ -61,11 +64,23 @@ def distortion(
     method: Annotated[
         str, typer.Option(help="auto, exact, trie (certain intervals), sampling, or two_sided (finds missing support).")
     ] = "auto",
-    budget: Annotated[int, typer.Option(min=0, help="Forward passes of the trie.")] = 1000,
-    samples: Annotated[int, typer.Option(min=1, help="Masked draws, of 'sampling' and 'two_sided'.")] = 500,
+    budget: Annotated[int, typer.Option(min=0, help="Prefixes that are searched first, one forward pass each.")] = 1000,
+    samples: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Draws, where the search does not see all: of 'auto' and 'sampling', and of each kind of 'two_sided'. "
+            "Each costs a forward pass a token; where points are refused, more may allow them.",
+        ),
+    ] = 100,
     max_new_tokens: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Condition on at most so many tokens, the end included."),
+        typer.Option(
+            min=1,
+            show_default=False,
+            help="Condition on at most so many tokens, the end included. By default only draws are limited, to "
+            f"{DRAW_TOKENS} tokens, or to twice the longest prefix that was searched.",
+        ),
     ] = None,
     encodings: Annotated[
         str, typer.Option(help="all, or canonical: only the tokenizer's own encoding of each text (a finite grammar).")
@@ -315,22 +330,25 @@ def measure_all(request: Request, chosen: list[Setting], subject: Subject) -> tu
             options["canonical"] = lambda text: own_encoding(text.decode("utf-8", "replace"))
         elif setting.engine:
             options["mask"], language = language, languages[chosen[0]]  # an engine's masks against our language
-        with _progress(setting.name, request, model) as watched:
+        with _progress(setting.name, request.budget) as (searched, drawn):
             measured.append(
                 measure(
                     setting.name,
-                    watched,
+                    model,
                     language,
                     request.method,  # type: ignore[arg-type]
                     budget=request.budget,
                     max_tokens=request.max_tokens,
                     batch_size=request.batch_size,
+                    watch=searched,
+                    draw_tokens=DRAW_TOKENS,
+                    on_draws=drawn,
                     **options,
                 )
             )
             if setting.engine:
                 differences[setting.name] = first_difference(
-                    watched, languages[chosen[0]], languages[setting], budget=max(1, min(200, request.budget))
+                    model, languages[chosen[0]], languages[setting], budget=max(1, min(200, request.budget))
                 )
     return measured, differences
 
@@ -387,34 +405,33 @@ def _language(
     return grammar.compile(vocabulary)
 
 
-class _Watched:
-    """A model that says how many rows it was asked for."""
-
-    def __init__(self, model: Any, advance: Callable[[int], None]) -> None:
-        self._model, self._advance = model, advance
-        self.width, self.description, self.context = model.width, model.description, model.context
-
-    def log_probs(self, prefixes: Any) -> Any:
-        rows = self._model.log_probs(prefixes)
-        self._advance(len(prefixes))
-        return rows
-
-
 @contextmanager
-def _progress(name: str, request: Request, model: Any) -> Iterator[Any]:
-    """The model, watched by a bar on standard error; quiet in a pipe."""
+def _progress(
+    name: str, budget: int
+) -> Iterator[tuple[Callable[[int], None] | None, Callable[[float, int], None] | None]]:
+    """What tells a bar on standard error of prefixes searched, and of draws done; None and None in a pipe."""
     console = errors()
     if not console.is_terminal:
-        yield model
+        yield None, None
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed:,} forward passes"),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.fields[unit]}"),
         TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(f"measuring {name}", total=request.budget if request.method == "trie" else None)
-        yield _Watched(model, lambda rows: bar.update(task, advance=rows))
+        search = bar.add_task(f"searching, {name}", total=budget, unit="prefixes at most")
+        draws = bar.add_task(f"drawing, {name}", total=1, unit="draws", visible=False, start=False)
+
+        def drawn(done: float, total: int) -> None:
+            if not bar.tasks[draws].started:
+                bar.update(search, visible=False)
+                bar.start_task(draws)
+            bar.update(draws, completed=done, total=total, visible=True)
+
+        yield lambda passes: bar.update(search, completed=passes), drawn

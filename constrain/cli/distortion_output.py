@@ -135,7 +135,7 @@ def show(
         for w in m.report.witnesses[:3]:
             console.print(Text(f"{m.name}: the mask refuses the valid sequence {list(w)}", "red"), soft_wrap=True)
     console.print()
-    notes = dict.fromkeys(note for m in measured for note in m.report.warnings)
+    notes = dict.fromkeys(note for m in measured for note in wording.notes(m.report))
     if differences:
         notes[wording.OWN_TARGET] = None
     for note in notes:

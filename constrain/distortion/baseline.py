@@ -51,6 +51,14 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any], tolerance: floa
                 f"the baseline was measured with another {key.replace('_', ' ')}: "
                 f"{str(before.get(key))[:80]!r}, now {str(after[key])[:80]!r}"
             )
+    targets = {m["name"]: m["report"].get("target") for m in before["measurements"]}
+    for m in after["measurements"]:
+        target = m["report"].get("target")
+        if targets.get(m["name"], target) != target:
+            raise ValueError(
+                f"the baseline was measured with another target: {targets[m['name']]!r}, now {target!r}; "
+                "--max-new-tokens gives both the same"
+            )
     old = {m["name"]: m["report"]["figures"] for m in before["measurements"]}
     new = {m["name"]: m["report"]["figures"] for m in after["measurements"]}
     shared = [name for name in new if name in old]

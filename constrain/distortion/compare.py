@@ -57,6 +57,8 @@ def compare(
     canonical: Callable[[bytes], Sequence[int]] | None = None,
     rescore: int = 0,
     progress: Callable[[Trie], bool | None] | None = None,
+    draw_tokens: int | None = None,
+    on_draws: Callable[[float, int], None] | None = None,
 ) -> Report:
     """Measure how far masked sampling is from the model given validity.
 
@@ -78,6 +80,9 @@ def compare(
         rescore: so many masked draws are computed again one by one, and the largest difference of a log-probability
             stands in the report: no figure of this model is better than that. For models with `rescoring_spread`.
         progress: called with the trie after each batch; True stops the search.
+        draw_tokens: where `max_tokens` is None and draws are needed, condition on so many tokens; what is enumerated or
+            solved keeps no limit. Raised to twice the longest prefix of the trie; the report's `target` says to what.
+        on_draws: called with the draws that are done, parts of them included, and their number.
 
     Raises:
         ValueError: method "exact" where neither way is open, probabilities that are none, or `rescore` for a model
@@ -91,10 +96,10 @@ def compare(
         report = compare(
             model, language, method, budget=budget, samples=samples, seed=seed, max_tokens=max_tokens,
             lossless=lossless, floor=floor, batch_size=batch_size, max_states=max_states, mask=mask, trie=trie,
-            canonical=canonical, progress=progress,
+            canonical=canonical, progress=progress, draw_tokens=draw_tokens, on_draws=on_draws,
         )  # fmt: skip
         process = MaskedProcess(as_model(model), as_language(language))
-        limit = max_tokens if trie is None else trie.max_tokens
+        limit = (max_tokens if trie is None else trie.max_tokens) or draw_tokens
         drawn = draw_masked(process, rescore, np.random.default_rng(seed), max_tokens=limit, batch_size=batch_size)
         largest = Estimate(
             float(spread(drawn.sequences)), 0.0, math.inf, "heuristic", (f"{rescore:,} sequences computed again",)
@@ -107,7 +112,7 @@ def compare(
     rng = np.random.default_rng(seed)
     if method == "two_sided":
         other: Language = valid if mask is None else as_language(mask)
-        return _two_sided(p, valid, other, samples, rng, max_tokens, batch_size)
+        return _two_sided(p, valid, other, samples, rng, max_tokens or draw_tokens, batch_size, on_draws)
     if mask is not None:
         raise ValueError('a mask of its own is compared by the method "two_sided"')
     if trie is None:
@@ -126,7 +131,9 @@ def compare(
         else:
             if product.is_closed or method == "exact":
                 return _from_product(p, trie, product)
-    return _sampled(p, trie, samples, rng)
+    if trie.max_tokens is None and draw_tokens is not None:
+        trie.limit(max(draw_tokens, 2 * (1 + max(trie.depths, default=0))))
+    return _sampled(p, trie, samples, rng, on_draws)
 
 
 def _target(max_tokens: int | None) -> str:
@@ -288,12 +295,24 @@ def _from_product(model: Model, trie: Trie, product: Product) -> Report:
     )
 
 
-def _sampled(model: Model, trie: Trie, samples: int, rng: np.random.Generator) -> Report:
+def _sampled(
+    model: Model,
+    trie: Trie,
+    samples: int,
+    rng: np.random.Generator,
+    on_draws: Callable[[float, int], None] | None = None,
+) -> Report:
     passes = trie.forward_passes
     counting: Any = trie.process.model
     before = counting.forward_passes
-    found = importance(trie, samples, rng)
+    found = importance(trie, samples, rng, watch=on_draws)
     warnings = _warnings(trie)
+    if trie.truncated_q == 0.0 and found.truncated.value:
+        warnings.append(
+            f"{found.truncated.value:.1%} of masked draws are cut at {trie.max_tokens} tokens; q is the law of the "
+            "others. Fewer are with a higher limit, or where the grammar ends sooner: closed objects, bounded strings "
+            "and arrays"
+        )
     if found.refused:
         warnings.append(f"no point estimates: {found.refused}")
     return Report(
@@ -324,6 +343,7 @@ def _two_sided(
     rng: np.random.Generator,
     max_tokens: int | None,
     batch_size: int,
+    on_draws: Callable[[float, int], None] | None = None,
 ) -> Report:
     found = two_sided(
         model,
@@ -334,6 +354,7 @@ def _two_sided(
         rng=rng,
         max_tokens=max_tokens,
         batch_size=batch_size,
+        watch=on_draws,
     )
     why = (f"{samples:,} masked and {samples:,} exact draws", "the masked draws' language lies inside the target")
     unknown = Estimate(None, 0.0, math.inf, "heuristic", (), 'not measured by the method "two_sided"')

@@ -7,7 +7,8 @@ intervals that bet on one draw after another need them in random order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,7 @@ def draw_masked(
     max_tokens: int | None = None,
     batch_size: int = 64,
     starts: Mapping[Prefix, tuple[int, float, float]] | None = None,
+    watch: Callable[[float, int], None] | None = None,
 ) -> Draws:
     """`n` independent draws y ~ q.
 
@@ -71,6 +73,8 @@ def draw_masked(
             limit, which is safe only where q surely ends.
         batch_size: prefixes of one call of the model.
         starts: instead of n draws from the beginning: prefix to (count, log p, log w) of draws already there.
+        watch: called after each batch with the draws that are done and their number. With a limit of tokens a draw that
+            is being written counts as the part of the limit that it has.
     """
     level: dict[Prefix, tuple[int, float, float]] = dict(starts) if starts is not None else {(): (n, 0.0, 0.0)}
     sequences: list[Prefix] = []
@@ -88,34 +92,36 @@ def draw_masked(
         status.append(how)
         counts.append(count)
 
+    total = sum(count for count, _, _ in level.values())
     while level:
-        following: dict[Prefix, tuple[int, float, float]] = {}
-        prefixes = list(level)
-        for i in range(0, len(prefixes), batch_size):
-            part = prefixes[i : i + batch_size]
-            for prefix, step in zip(part, process.steps(part), strict=True):
-                count, p, w = level[prefix]
-                if not step.ids.size:
-                    finish(prefix, count, p, w, DEAD)
-                    continue
-                while len(step_log_z) <= len(prefix):
-                    step_log_z.append(0.0)
-                    step_counts.append(0.0)
-                step_log_z[len(prefix)] += count * step.log_z
-                step_counts[len(prefix)] += count
-                probabilities = np.exp(step.log_probs - step.log_z)
-                split = rng.multinomial(count, probabilities / probabilities.sum())
-                for j in np.flatnonzero(split):
-                    token = int(step.ids[j])
-                    longer = (*prefix, token)
-                    reached = (int(split[j]), p + float(step.log_probs[j]), w + step.log_z)
-                    if token in process.eos:
-                        finish(longer, *reached, COMPLETE)
-                    elif max_tokens is not None and len(longer) >= max_tokens:
-                        finish(longer, *reached, TRUNCATED)
-                    else:
-                        following[longer] = reached
-        level = following
+        # What was written last goes on first: its rows, keys and values are still at hand, and draws finish one after
+        # the other.
+        prefixes = [*itertools.islice(reversed(level), batch_size)][::-1]
+        for prefix, step in zip(prefixes, process.steps(prefixes), strict=True):
+            count, p, w = level.pop(prefix)
+            if not step.ids.size:
+                finish(prefix, count, p, w, DEAD)
+                continue
+            while len(step_log_z) <= len(prefix):
+                step_log_z.append(0.0)
+                step_counts.append(0.0)
+            step_log_z[len(prefix)] += count * step.log_z
+            step_counts[len(prefix)] += count
+            probabilities = np.exp(step.log_probs - step.log_z)
+            split = rng.multinomial(count, probabilities / probabilities.sum())
+            for j in np.flatnonzero(split):
+                token = int(step.ids[j])
+                longer = (*prefix, token)
+                reached = (int(split[j]), p + float(step.log_probs[j]), w + step.log_z)
+                if token in process.eos:
+                    finish(longer, *reached, COMPLETE)
+                elif max_tokens is not None and len(longer) >= max_tokens:
+                    finish(longer, *reached, TRUNCATED)
+                else:
+                    level[longer] = reached
+        if watch is not None:
+            written = sum(count * len(prefix) for prefix, (count, _, _) in level.items()) if max_tokens else 0
+            watch(sum(counts) + written / (max_tokens or 1), total)
     index = np.repeat(np.arange(len(counts)), counts)
     rng.shuffle(index)
     return Draws(

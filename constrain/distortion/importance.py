@@ -14,6 +14,7 @@ comes near, when the tail of the weights is too heavy, or when one draw carries 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,29 +58,34 @@ class Importance:
     step_reach: tuple[float, ...]
 
 
-def draw_below(trie: Trie, n: int, rng: np.random.Generator) -> Draws:
+def draw_below(
+    trie: Trie, n: int, rng: np.random.Generator, watch: Callable[[float, int], None] | None = None
+) -> Draws:
     """`n` draws of the masked sampler, given that they pass the trie's frontier."""
     nodes, mass, log_r = trie.frontier()
     if not nodes.size or nodes[0] < 0:
-        return draw_masked(trie.process, n, rng, max_tokens=trie.max_tokens, batch_size=trie.batch_size)
+        return draw_masked(trie.process, n, rng, max_tokens=trie.max_tokens, batch_size=trie.batch_size, watch=watch)
     q = mass * np.exp(-log_r)
     counts = rng.multinomial(n, q / q.sum())
     starts: dict[Prefix, tuple[int, float, float]] = {}
-    for node, r, count in zip(nodes.tolist(), log_r.tolist(), counts.tolist(), strict=True):
-        if not count:
-            continue
-        prefix = trie.prefix(node)
-        step = trie.process.steps([prefix])[0]
-        gone = np.array([*trie.process.eos, *trie.waiting_children(node)])
-        rest = ~np.isin(step.ids, gone)
-        ids, log_probs = step.ids[rest], step.log_probs[rest]
-        probabilities = np.exp(log_probs - log_probs.max())
-        split = rng.multinomial(count, probabilities / probabilities.sum())
-        for j in np.flatnonzero(split):
-            log_p = trie.node_log_p[node] + float(log_probs[j])
-            longer = (*prefix, int(ids[j]))
-            starts[longer] = (int(split[j]), log_p, r)
-    return draw_masked(trie.process, n, rng, max_tokens=trie.max_tokens, batch_size=trie.batch_size, starts=starts)
+    chosen = np.flatnonzero(counts)
+    for first in range(0, chosen.size, trie.batch_size):
+        part = chosen[first : first + trie.batch_size]
+        prefixes = [trie.prefix(node) for node in nodes[part].tolist()]
+        for i, prefix, step in zip(part.tolist(), prefixes, trie.process.steps(prefixes), strict=True):
+            node = int(nodes[i])
+            gone = np.array([*trie.process.eos, *trie.waiting_children(node)])
+            rest = ~np.isin(step.ids, gone)
+            ids, log_probs = step.ids[rest], step.log_probs[rest]
+            probabilities = np.exp(log_probs - log_probs.max())
+            split = rng.multinomial(counts[i], probabilities / probabilities.sum())
+            for j in np.flatnonzero(split):
+                log_p = trie.node_log_p[node] + float(log_probs[j])
+                longer = (*prefix, int(ids[j]))
+                starts[longer] = (int(split[j]), log_p, float(log_r[i]))
+    return draw_masked(
+        trie.process, n, rng, max_tokens=trie.max_tokens, batch_size=trie.batch_size, starts=starts, watch=watch
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +134,13 @@ class Known:
 
 
 def importance(
-    trie: Trie, n: int, rng: np.random.Generator, *, alpha: float = 0.05, replicates: int = 400
+    trie: Trie,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    alpha: float = 0.05,
+    replicates: int = 400,
+    watch: Callable[[float, int], None] | None = None,
 ) -> Importance:
     """Estimates from the trie and `n` draws below its frontier.
 
@@ -138,9 +150,10 @@ def importance(
         rng: source of randomness.
         alpha: probability of missing, at most, per interval.
         replicates: bootstrap replicates.
+        watch: as for `draw_masked`.
     """
     known = Known.of(trie)
-    return estimate(draw_below(trie, n, rng), rng, known, alpha=alpha, replicates=replicates)
+    return estimate(draw_below(trie, n, rng, watch), rng, known, alpha=alpha, replicates=replicates)
 
 
 def estimate(

@@ -256,7 +256,7 @@ def _figures(m: Measured, named: bool) -> str:
             a for e in figures.values() for a in (*e.assumptions, *(["refused: " + e.refused] if e.refused else []))
         )
     )
-    notes = [*report.warnings, *assumptions]
+    notes = [*wording.notes(report), *assumptions]
     out.append("<ul class=note>" + "".join(f"<li>{escape(n)}</li>" for n in notes) + "</ul></section>")
     return "".join(out)
 

@@ -112,6 +112,8 @@ def measure(
     max_tokens: int | None = None,
     batch_size: int = 32,
     watch: Callable[[int], None] | None = None,
+    draw_tokens: int | None = None,
+    on_draws: Callable[[float, int], None] | None = None,
     examples: int = 2,
     **options: Any,
 ) -> Measured:
@@ -119,12 +121,13 @@ def measure(
 
     Args:
         name: of the result.
-        model, language, method, budget, max_tokens, batch_size: as for `compare`.
+        model, language, method, budget, max_tokens, batch_size, draw_tokens, on_draws: as for `compare`.
         watch: called with the forward passes of the trie so far.
         examples: texts likely under q and under p*, so many of each.
         options: further ones of `compare`.
     """
     valid = as_language(language)
+    options |= {"draw_tokens": draw_tokens, "on_draws": on_draws}
     if method == "two_sided":
         report = compare(model, valid, method, max_tokens=max_tokens, batch_size=batch_size, **options)
         return Measured(name, report)
@@ -141,6 +144,8 @@ def measure(
             watch(trie.forward_passes)
 
     report = compare(model, valid, method, budget=budget, trie=trie, progress=grown, **options)
+    if trie.max_tokens != max_tokens:
+        history.clear()  # it was about sequences of any length
     if not history or history[-1][0] != trie.forward_passes:
         history.append((trie.forward_passes, trie.certified()))
     return Measured(

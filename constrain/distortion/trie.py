@@ -162,6 +162,18 @@ class Trie:
                 break
         return self
 
+    def limit(self, max_tokens: int) -> None:
+        """Condition on at most so many tokens from now on, the end included, as if it had been so from the start.
+
+        Raises ValueError where a limit is set, or a prefix was expanded that cannot be gone on with under this one.
+        """
+        if self.max_tokens is not None:
+            raise ValueError(f"the limit is {self.max_tokens} tokens")
+        if max(self.depths, default=-1) + 1 >= max_tokens:
+            raise ValueError(f"a prefix of {max(self.depths)} tokens was expanded, too long for {max_tokens}")
+        self.max_tokens, self._assumed_lossless = max_tokens, False
+        self._last = None  # intervals for another target
+
     def _offer(self, node: int) -> None:
         """Put the most likely waiting child of a node on both heaps."""
         at = self._next_child[node]

@@ -9,6 +9,7 @@ and any exact draw that the mask refuses is a proof.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,6 +73,7 @@ def two_sided(
     max_tokens: int | None = None,
     alpha: float = 0.05,
     batch_size: int = 64,
+    watch: Callable[[float, int], None] | None = None,
 ) -> TwoSided:
     """Bracket log Z.
 
@@ -83,6 +85,8 @@ def two_sided(
         rng: source of randomness.
         max_tokens: limit of length for both.
         alpha: the interval misses with at most this probability, half on each side.
+        batch_size: prefixes of one call of the model.
+        watch: called with the draws of both kinds that are done, and their number.
 
     The lower end is a betting bound on the mean weight. The upper end is Markov's: the mean of q / p under p* is at
     most 1 / Z, so Z exceeds 2 / (alpha x mean) with probability alpha / 2 at most; the sampler's own certified bound is
@@ -90,12 +94,22 @@ def two_sided(
     """
     exact = CARS(model, language, rng, max_tokens=max_tokens)
     process = MaskedProcess(exact._counting, mask)
-    draws = draw_masked(process, masked_draws, rng, max_tokens=max_tokens, batch_size=batch_size)
+
+    def tell(done: float) -> None:
+        if watch is not None:
+            watch(done, masked_draws + exact_draws)
+
+    draws = draw_masked(
+        process, masked_draws, rng, max_tokens=max_tokens, batch_size=batch_size, watch=lambda done, _: tell(done)
+    )
     valid = draws.status == COMPLETE
     if mask is not language:
         valid = valid & np.array([contains(language, s) for s in draws.sequences])
     w = np.where(valid, np.exp(draws.log_w), 0.0)[draws.index]
-    samples = exact.draw_many(exact_draws)
+    samples = []
+    for i in range(exact_draws):
+        samples.append(exact.draw())
+        tell(masked_draws + i + 1)
     known: dict[Prefix, float | None] = {}
     for s in samples:
         if s.tokens not in known:

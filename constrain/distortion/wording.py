@@ -90,6 +90,11 @@ def rows(reports: Sequence[Report]) -> list[tuple[str, str, str]]:
     return [row for row in ROWS if told(row[0])]
 
 
+def notes(report: Report) -> tuple[str, ...]:
+    """What figures are about, and what to mind."""
+    return (f"the target is {report.target}", *report.warnings)
+
+
 def headline(measured: Measured) -> str:
     """One line: what a reader should know first."""
     report = measured.report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from constrain.cli import app
 from constrain.cli.distortion import UsageError, settings
@@ -64,7 +66,8 @@ def test_the_table_says_what_it_measured(command: Any) -> None:
     status, out, err = command("--budget", 100, *COMPACT)
     assert (status, err) == (0, "")
     assert out.startswith("distortion ")
-    for words in ("unavoidable price", "what samples miss", "true", "not task quality", "q = "):
+    target = "the target is p given validity\n"
+    for words in ("unavoidable price", "what samples miss", "true", "not task quality", "q = ", target):
         assert words in out
 
 
@@ -143,6 +146,30 @@ def test_sampling_and_a_trie(command: Any) -> None:
     assert json.loads(out)["measurements"][0]["report"]["model"].endswith("after TemperatureLogitsWarper")
 
 
+def test_endless_grammars_are_limited_where_they_are_drawn(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = tmp_path / "text.json"
+    schema.write_text('{"type": "string"}')
+    shown = io.StringIO()
+    bar = Console(file=shown, force_terminal=True, width=120)
+    monkeypatch.setattr("constrain.cli.distortion.errors", lambda: bar)
+    document = tmp_path / "now.json"
+    arguments = ("--budget", 20, "--samples", 60)
+    assert command("--json", document, *arguments, source=("--schema", schema))[0] == 0
+    (measurement,) = json.loads(document.read_text())["measurements"]
+    assert measurement["report"]["target"].endswith("within 64 tokens, end included")
+    assert len(measurement["history"]) == 1
+    for words in ("prefixes at most", "of 60 draws", "left:"):
+        assert words in shown.getvalue()
+    status, _, _ = command("--baseline", document, *arguments, "--max-new-tokens", 9, source=("--schema", schema))
+    assert status == 2
+    assert "another max tokens" in shown.getvalue()
+    status, _, _ = command("--baseline", document, *arguments, "--method", "trie", source=("--schema", schema))
+    assert status == 2
+    assert "another target" in shown.getvalue()
+
+
 def test_both_sides(command: Any, tmp_path: Path) -> None:
     schema = tmp_path / "short.json"
     schema.write_text('{"enum": [1, 2]}')
@@ -215,7 +242,7 @@ def test_tools_in_a_wire_format(command: Any, tmp_path: Path) -> None:
         (("--plot-format", "gif"), "--plot-format is svg or png"),
         (("--json", "/nowhere/at/all.json"), "there is no such folder"),
         (("--compare-engines", "nobody"), "there is no engine 'nobody'"),
-        (("--baseline", "/nowhere.json"), "No such file"),
+        (("--baseline", "/nowhere.json"), "/nowhere.json: no such file"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(command: Any, arguments: tuple[str, ...], what: str) -> None:

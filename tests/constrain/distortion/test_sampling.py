@@ -11,8 +11,10 @@ import pytest
 
 from constrain.distortion import Trie, compare, finite_language, first_difference
 from constrain.distortion.betting import betting_interval
+from constrain.distortion.draws import draw_masked
 from constrain.distortion.importance import importance
 from constrain.distortion.pareto import pareto_k
+from constrain.distortion.process import MaskedProcess
 from tests.constrain.distortion.cases import enumerate_all, random_case, t1, t2, t4, t5, trap_chain
 
 FULL = os.environ.get("CONSTRAIN_FULL") == "1"
@@ -210,3 +212,44 @@ def test_pareto_k_finds_the_shape(k: float) -> None:
 def test_pareto_k_says_nothing_about_few_values() -> None:
     assert math.isnan(pareto_k(np.zeros(1000)))
     assert math.isnan(pareto_k(np.log(np.arange(1.0, 9.0))))
+
+
+def test_draws_of_an_endless_language_take_a_limit_of_their_own() -> None:
+    """The same as with that limit from the start; what is enumerated stays without one."""
+    own = compare(*t4(), "sampling", budget=3, samples=300, seed=2, draw_tokens=12)
+    given = compare(*t4(), "sampling", budget=3, samples=300, seed=2, max_tokens=12)
+    assert own.target == given.target == "p given validity within 12 tokens, end included"
+    assert own.figures() == given.figures()
+    assert any("are cut at 12 tokens" in warning for warning in own.warnings)
+    deep = compare(*t4(), "sampling", budget=30, samples=60, draw_tokens=12)
+    assert deep.target == "p given validity within 60 tokens, end included"
+    assert compare(*t1(), "auto", draw_tokens=1).target == "p given validity"
+    trie = Trie(*t4()).run(5)
+    with pytest.raises(ValueError, match="too long for 3"):
+        trie.limit(3)
+    trie.limit(9)
+    with pytest.raises(ValueError, match="the limit is 9 tokens"):
+        trie.limit(10)
+
+
+@pytest.mark.parametrize("max_tokens", [None, 10])
+def test_draws_say_how_far_they_are(max_tokens: int | None) -> None:
+    told: list[tuple[float, int]] = []
+    trie = Trie(*t4(), max_tokens=max_tokens, batch_size=2).run(3)
+    importance(trie, 80, np.random.default_rng(0), replicates=1, watch=lambda done, total: told.append((done, total)))
+    assert told[-1] == (80, 80)
+    done = [d for d, _ in told]
+    assert done == sorted(done)
+    assert len(set(done)) > 3
+
+
+def test_the_order_of_draws_does_not_change_their_law() -> None:
+    """Batches of one write one draw after the other, a large batch all at once."""
+    counts = []
+    for batch_size in (1, 64):
+        model, language = t4()
+        process = MaskedProcess(model, language)
+        draws = draw_masked(process, 4000, np.random.default_rng(1), max_tokens=9, batch_size=batch_size)
+        assert len(draws) == 4000
+        counts.append({s: n / 4000 for s, n in zip(draws.sequences, draws.counts.tolist(), strict=True)})
+    assert all(abs(counts[0].get(s, 0.0) - counts[1].get(s, 0.0)) < 0.05 for s in {*counts[0], *counts[1]})
