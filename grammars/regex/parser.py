@@ -32,6 +32,7 @@ _SETS = {
     "S": classes.NOT_SPACE,
 }
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+INSTEAD = r"which no automaton can follow; where few texts may repeat, list them: (a|b)\1 is aa|bb"
 _KEPT = 64
 """A pattern is looked at where it is read, and again where it is lowered; of so many the tree is kept until then."""
 _BRACES = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
@@ -258,13 +259,13 @@ class _Parser:
             assert digits is not None
             if int(digits[0]) <= self._groups()[0]:
                 self.at = digits.end()
-                self._unsupported(f"backreference \\{digits[0]}", start)
+                self._unsupported(f"backreference \\{digits[0]}, {INSTEAD}", start)
                 return Characters(classes.NONE)
         elif char == "k" and self._groups()[1]:
             self.at += 2
             name = self._group_name()
             self.references.append((start, name))
-            self._unsupported(f"backreference \\k<{name}>", start)
+            self._unsupported(f"backreference \\k<{name}>, {INSTEAD}", start)
             return Characters(classes.NONE)
         meaning = self._character_escape()
         if isinstance(meaning, CodePoints):
