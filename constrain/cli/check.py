@@ -19,6 +19,7 @@ from constrain.errors import (
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
 )
+from constrain.files import file_problem
 
 _VERDICTS = [
     (UnsupportedSchemaError, "unsupported"),
@@ -27,7 +28,7 @@ _VERDICTS = [
     (ResourceLimitError, "too large"),
     (ConstrainError, "refused"),
 ]
-
+UNREADABLE = "unreadable"
 
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
@@ -38,12 +39,16 @@ def run(paths: Iterable[Path], as_json: bool, show_narrowings: bool, options: Ma
     Returns 0 when all are enforced exactly, else 1.
     """
     console = results()
-    status = 0
+    status = unsupported = 0
     for path in paths:
         report = {"file": str(path), **inspect(path, options)}
         status |= report["verdict"] != "exact"
+        unsupported |= report["verdict"] == "unsupported"
         if as_json:
             print(json.dumps(report, ensure_ascii=False))
+            continue
+        if report["verdict"] == UNREADABLE:
+            console.print(Text.assemble(f"{path}: ", (report["problems"][0]["reason"], "red")), soft_wrap=True)
             continue
         style = "green" if report["verdict"] == "exact" else "red"
         console.print(Text.assemble(f"{path}: ", (report["verdict"], style)), soft_wrap=True)
@@ -55,6 +60,11 @@ def run(paths: Iterable[Path], as_json: bool, show_narrowings: bool, options: Ma
                 keyword = f", {entry['keyword']!r}" if entry["keyword"] else ""
                 line = f"  {label}at {entry['pointer'] or '(root)'}{keyword}: {entry['reason']}"
                 console.print(Text(line), soft_wrap=True)
+    if unsupported and not as_json:
+        console.print(
+            Text('Unsupported keywords stop every command. In Python, on_unsupported="warn" leaves them out.', "dim"),
+            soft_wrap=True,
+        )
     return status
 
 
@@ -71,9 +81,10 @@ def inspect(path: Path, options: Mapping[str, Any] = _NO_OPTIONS) -> dict[str, A
 
     try:
         schema = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return _report("unreadable", [_place("", "", f"cannot be read as JSON: {reason}")])
+    except OSError as error:
+        return _report(UNREADABLE, [_place("", "", file_problem(error))])
+    except ValueError as error:
+        return _report(UNREADABLE, [_place("", "", f"is not JSON: {error}")])
     try:
         grammar = constrain.json_schema(schema, **options)
         grammar.compile(_byte_vocabulary())

@@ -337,6 +337,10 @@ def _conclusion(summary: Summary, passed_over: int) -> Text:
     )
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(summary.verdicts.items(), key=_by_scale))
     text.append(f": {verdicts}.")
+    if summary.verdicts.get("narrowed"):
+        text.append(
+            " Narrowed is exact in values, with spellings that are never written; `constrain check` says exact."
+        )
     if summary.compared or any(summary.tests[o] for o in ("agreed", "disagreed", "undecided")):
         text.append(f" {summary.compared:,} verdicts compared; tests: ")
         outcomes = [(o, summary.tests[o]) for o in ("agreed", "disagreed", "undecided") if summary.tests[o]]

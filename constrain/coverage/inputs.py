@@ -18,6 +18,7 @@ from typing import Any
 from constrain.coverage.keywords import is_schema_like
 from constrain.coverage.openapi import openapi_schemas
 from constrain.coverage.tool_lists import tool_schemas
+from constrain.files import file_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def _read_file(path: Path, found: Inputs, limit: int | None, *, named: bool) -> 
         else:
             found.passed_over.append(str(path))
     except OSError as error:
-        found.problems.append(InputProblem(str(path), error.strerror or str(error)))
+        found.problems.append(InputProblem(str(path), file_problem(error)))
     except (ValueError, EOFError, lzma.LZMAError) as error:
         found.problems.append(InputProblem(str(path), f"cannot be read as JSON: {error}"))
     except RecursionError:

@@ -112,8 +112,8 @@ def test_check_lists_everything_unsupported_and_goes_on_after_bad_files(command:
     assert status == 1
     assert "at /properties/a, '$ref'" in out
     assert "at /properties/b, '$ref'" in out
-    assert f"{paths[1]}: unreadable" in out
-    assert "No such file" in out
+    assert f"{paths[1]}: is not JSON" in out
+    assert f"{paths[2]}: no such file" in out
     assert f"{paths[3]}: exact" in out
 
 
@@ -128,7 +128,42 @@ def test_check_reports_what_the_library_raises(tmp_path: Path) -> None:
     assert [(p["pointer"], p["keyword"]) for p in report["problems"]] == [(caught.value.pointer, caught.value.keyword)]
 
 
+def test_check_says_once_what_may_be_done_about_unsupported_keywords(command: Any, tmp_path: Path) -> None:
+    back = write(tmp_path / "back.json", {"pattern": r"^(a|b)\1$"})
+    status, out, _ = command("check", back, write(tmp_path / "remote.json", REMOTE))
+    assert status == 1
+    assert out.count('on_unsupported="warn"') == 1
+    assert "(a|b)\\1 is aa|bb" in out
+    assert "on_unsupported" not in command("check", write(tmp_path / "good.json", GOOD))[1]
+    assert json.loads(command("check", "--json", back)[1])["verdict"] == "unsupported"
+
+
 # Errors
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check",),
+        ("coverage", "--no-test"),
+        ("generate", "-m", "m", "-p", "x", "-s"),
+        ("chat", "-p", "x", "-t"),
+        ("distortion", "-m", "m", "-p", "x", "-s"),
+        ("distortion", "-m", "m", "-p", "x", "-t"),
+        ("bench", "report"),
+    ],
+)
+def test_files_that_cannot_be_read_are_told_in_the_same_words(
+    command: Any, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    absent = tmp_path / "absent.json"
+    status, out, err = command(*arguments, absent)
+    assert status in (1, 2)
+    assert f"{absent}: no such file" in (out + err).splitlines()[0]
+    if "coverage" not in arguments:  # it takes folders
+        status, out, err = command(*arguments, tmp_path)
+        assert status in (1, 2)
+        assert f"{tmp_path}: is a folder, not a file" in (out + err).splitlines()[0]
 
 
 def test_usage_errors_and_version(command: Any) -> None:
@@ -162,6 +197,56 @@ def test_an_unknown_model_is_one_line(command: Any, tmp_path: Path) -> None:
     status, _, err = command("generate", "-m", tmp_path / "nothing", "-s", write(tmp_path / "g.json", GOOD), "-p", "x")
     assert status == 1
     assert "nothing" in one_error_line(err)
+
+
+@pytest.mark.parametrize("name", ["./nomodel", "/no/model", "~/no-such-folder", "a/b/c", "nomodel.gguf"])
+def test_a_path_without_a_model_says_what_can_be_given(name: str) -> None:
+    with pytest.raises(models.ModelError, match=r"no such file or folder; a model is .* 'smollm2'") as caught:
+        models.model_place(name)
+    assert str(caught.value).startswith(f"{name}: ")
+
+
+def test_where_a_model_is_loaded_from(tmp_path: Path) -> None:
+    assert models.model_place("owner/name") == ("owner/name", {})
+    (tmp_path / "one.gguf").touch()
+    place = (str(tmp_path), {"gguf_file": "one.gguf"})
+    assert models.model_place(str(tmp_path)) == place
+    assert models.model_place(str(tmp_path / "one.gguf")) == place
+    (tmp_path / "two.GGUF").touch()
+    with pytest.raises(models.ModelError, match=r"2 \.gguf files, name one: one\.gguf, two\.GGUF"):
+        models.model_place(str(tmp_path))
+    (tmp_path / "config.json").touch()
+    assert models.model_place(str(tmp_path)) == (str(tmp_path), {})
+    with pytest.raises(models.ModelError, match=r"is a file, but no \.gguf file"):
+        models.model_place(str(tmp_path / "config.json"))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(models.ModelError, match=r"no config\.json and no \.gguf file"):
+        models.model_place(str(empty))
+
+
+def test_a_name_that_the_hub_does_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    transformers = pytest.importorskip("transformers")
+
+    def absent(*_: Any, **__: Any) -> None:
+        raise OSError("owner/absent is not a valid model identifier")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", absent)
+    with pytest.raises(models.ModelError, match="owner/absent: there is no such folder, and the hub gave none: "):
+        models.load("owner/absent", "cpu")
+
+
+@needs_demo_model
+@pytest.mark.skipif(os.environ.get("CONSTRAIN_FULL") != "1", reason="CONSTRAIN_FULL=1 runs it: half a minute")
+def test_a_gguf_file_is_a_model(command: Any, tmp_path: Path) -> None:
+    models.demo_model_folder()
+    gguf = models.cache_folder() / "models" / models.DEMO_MODEL / models.GGUF_NAME
+    (tmp_path / "m.gguf").symlink_to(gguf)
+    status, out, err = command(
+        "generate", "-m", tmp_path / "m.gguf", "-s", write(tmp_path / "g.json", GOOD), "-p", "Say n and ok."
+    )
+    assert (status, err) == (0, "")
+    jsonschema.validate(json.loads(out), GOOD)
 
 
 def test_missing_extra_is_one_line(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
