@@ -52,9 +52,7 @@ def _data_file(package: str, pattern: str) -> Path:
     folders = spec.submodule_search_locations if spec else None
     found = sorted(Path(folders[0]).glob(pattern)) if folders else []
     if not found:
-        raise FileNotFoundError(
-            f"the tokenizer comes with the package {package!r} (file {pattern}), which is not installed"
-        )
+        raise ModuleNotFoundError(f"there is no package {package} with a file {pattern}", name=package)
     return found[-1]
 
 
@@ -230,5 +228,13 @@ the one that MaskBench uses) and qwen3 (151,669) come from the npm registry."""
 def load_tokenizer(name: str) -> Tokenizer:
     """The tokenizer of that name. Raises FileNotFoundError or OSError where its files are missing."""
     if name in BUILT_IN:
-        return BUILT_IN[name]()
+        try:
+            return BUILT_IN[name]()
+        except ImportError as error:
+            others = " or ".join(f"--tokenizer {other}" for other in ("smollm2", "bytes") if other != name)
+            missing = (error.name or str(error)).partition(".")[0]
+            raise FileNotFoundError(
+                f"the tokenizer {name!r} needs {missing}, which is not installed; install the extra: "
+                f"pip install 'constrain-decode[bench]', or name another: {others}"
+            ) from None
     return _npm(name.removeprefix("npm:")) if name.startswith("npm:") else _hugging_face(name)

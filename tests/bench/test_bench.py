@@ -9,6 +9,7 @@ import itertools
 import json
 import pickle
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -413,6 +414,14 @@ def refuses(expected: str, *arguments: object) -> None:
     assert not answer.stdout
 
 
+@pytest.mark.parametrize("name", ["tekken", "sentencepiece"])
+def test_without_the_package_of_a_tokenizer_another_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("mistral_common", "mistral_common.tokens.tokenizers.tekken"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    refuses("constrain-decode[bench]', or name another: --tokenizer smollm2 or --tokenizer bytes", "masks", "-t", name)
+
+
 def test_what_cannot_be_done_is_one_line_and_status_2(tmp_path: Path) -> None:
     bad, other, corpus_file = tmp_path / "bad.json", tmp_path / "other.json", tmp_path / "corpus.jsonl"
     bad.write_text("{")
@@ -424,7 +433,7 @@ def test_what_cannot_be_done_is_one_line_and_status_2(tmp_path: Path) -> None:
     refuses("item 1: not in MaskBench's format: no 'schema'", "masks", "--corpus", corpus_file)
     refuses("not JSON", "masks", "--corpus", bad)
     refuses("holds no .json or .jsonl file", "batch", "--corpus", tmp_path / "empty")
-    refuses("cannot read", "report", tmp_path / "absent.json")
+    refuses("absent.json: no such file", "report", tmp_path / "absent.json")
     refuses("is not JSON", "report", bad)
     refuses("is no result of", "report", other)
     refuses("--rows takes whole numbers", "batch", "--rows", "1,x")
