@@ -8,7 +8,7 @@ import os
 def file_problem(error: OSError) -> str:
     """Why, without the name."""
     if isinstance(error, FileNotFoundError):
-        return "no such file"
+        return "no such file or folder"  # in writing it is the folder
     if isinstance(error, IsADirectoryError):
         return "is a folder, not a file"
     if isinstance(error, PermissionError):
