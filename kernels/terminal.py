@@ -78,10 +78,33 @@ def scan(address: int, node: int, q: int, x: int, content: Any, leaving: Any, sc
 
 
 @njit
-def content_row(pairs: Any, limit: int, row: Any) -> None:
-    """Mark in `row` (int32) the tokens of `pairs` (flat: token, code points; fewest first) within `limit`."""
-    for i in range(0, pairs.size, 2):
-        if pairs[i + 1] > limit:
-            return
-        token = pairs[i]
-        row[token >> 5] |= 1 << (token & 31)
+def content_row(pairs: Any, limit: int, fewer: int, row_of_fewer: Any, more: int, row_of_more: Any, row: Any) -> None:
+    """Mark in `row` (int32) the tokens of `pairs` (flat: token, code points; fewest first) within `limit`.
+
+    It is made out of the nearer one of two rows: of the tokens within `fewer` code points, and of those within `more`,
+    of which there is none where that is less than `limit`.
+    """
+    low, at, high = _within(pairs, fewer), _within(pairs, limit), _within(pairs, more)
+    if high < at or at - low <= high - at:
+        row[:] = row_of_fewer
+        for i in range(low, at):
+            token = pairs[2 * i]
+            row[token >> 5] |= 1 << (token & 31)
+    else:
+        row[:] = row_of_more
+        for i in range(at, high):
+            token = pairs[2 * i]
+            row[token >> 5] &= ~(1 << (token & 31))
+
+
+@njit
+def _within(pairs: Any, limit: int) -> int:
+    """How many pairs, from the first on, have at most `limit` code points."""
+    low, high = 0, pairs.size // 2
+    while low < high:
+        middle = (low + high) // 2
+        if pairs[2 * middle + 1] <= limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low

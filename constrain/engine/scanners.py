@@ -740,7 +740,7 @@ class Scanners:
 _FEW_PARTS, _FEW_PARTS_OF_NAMES = 4, 2
 _MORE_ROWS = 512  # rows there is room for once the first are not enough
 _MOST_JOINT = 1 << 62
-_CHAIN = 6  # rows built at once where there is one way to go on
+_CHAIN = 3  # rows built at once where there is one way to go on
 
 Moves = tuple[list[int], NDArray[np.int64]]
 _moves: weakref.WeakKeyDictionary[Language, dict[int, Moves]] = weakref.WeakKeyDictionary()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
+from bisect import bisect
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,7 @@ _KEPT_BYTES = 16 << 20  # of rows of states
 _ROOM = 4096  # rows there is room for before all have to be copied
 _AHEAD = 128  # rows whose memory is asked for before they are written
 _WIDE = 64  # words with tokens from which on a row is worth keeping
+_UNLIMITED = 1 << 30
 _LISTED = 1024  # content lists up to this length are marked one by one, longer ones have a ready row
 
 
@@ -80,7 +82,8 @@ class Terminals:
         self._tables = self._cross_used = self._row_count = 0
         self._sizes = np.zeros(4, dtype=np.int64)  # by row: code points of its longest token, or more
         self._numbers: dict[tuple[int, int, int], int] = {}
-        self._limited: dict[tuple[int, int], int] = {}
+        self._limited: dict[tuple[int, int], int] = {}  # by table and limit of code points
+        self._limits: dict[int, list[tuple[int, int]]] = {}  # by table: the limits in order, with their rows
         self._loop_rows: dict[int, int] = {}
         self._limited_loops: dict[tuple[int, int], int] = {}  # by the row of a loop and a limit
         self._kept: weakref.WeakKeyDictionary[Language, dict[int, int]] = weakref.WeakKeyDictionary()
@@ -89,6 +92,7 @@ class Terminals:
         self._content = np.empty((count, 2), dtype=np.int32)
         self._leaving = np.empty((count, 4), dtype=np.int32)
         self._scratch = np.zeros((self.longest + 2, 4), dtype=np.int64)
+        self._none = -1, self._new_row()  # a limit that no token keeps, and its row
         self._plain_row = self._new_row()
         plain = np.ones(32 * self.words, dtype=np.bool_)
         plain[self.fixed[m.X_TID]] = False
@@ -211,8 +215,13 @@ class Terminals:
         with self.lock:
             found = self._limited.get((table, limit))
             if found is None:
-                at, count = self._table[table * TABLE_WIDTH : table * TABLE_WIDTH + 2].tolist()
-                found = self._limited[table, limit] = self._add_row(self._cross[at : at + 2 * count], limit)
+                at, count, row = self._table[table * TABLE_WIDTH : table * TABLE_WIDTH + 3].tolist()
+                known = self._limits.setdefault(table, [self._none, *([] if row < 0 else [(_UNLIMITED, row)])])
+                place = bisect(known, (limit, 0))
+                more = known[place] if place < len(known) else self._none
+                pairs = self._cross[at : at + 2 * count]
+                found = self._limited[table, limit] = self._add_row(pairs, limit, known[place - 1], more)
+                known.insert(place, (limit, found))
             self.bind(context)
             return found
 
@@ -300,7 +309,7 @@ class Terminals:
         pairs = self._content[:inside]
         pairs = pairs[np.argsort(pairs[:, 1], kind="stable")].reshape(-1)
         content = self._add_cross(pairs)
-        row = self._add_row(pairs, 1 << 30) if inside > _LISTED else -1
+        row = self._add_row(pairs, _UNLIMITED, self._none, self._none) if inside > _LISTED else -1
         ends: list[int] = []
         remainders: list[tuple[bytes, int, int]] = []
         escaped: list[int] = []
@@ -352,9 +361,11 @@ class Terminals:
         self._row_count += 1
         return number
 
-    def _add_row(self, pairs: NDArray[np.int32], limit: int) -> int:
-        number = self._new_row()
-        content_row(pairs, limit, self._rows[number * self.words : (number + 1) * self.words])
+    def _add_row(self, pairs: NDArray[np.int32], limit: int, fewer: tuple[int, int], more: tuple[int, int]) -> int:
+        """Add the row of the tokens within a limit, made from those of a lower and a higher one: (limit, row) each."""
+        number, words = self._new_row(), self.words
+        row, of_fewer, of_more = (self._rows[n * words : (n + 1) * words] for n in (number, fewer[1], more[1]))
+        content_row(pairs, limit, fewer[0], of_fewer, more[0], of_more, row)
         return number
 
 
