@@ -47,14 +47,20 @@ class Ahead:
     def supply(self, number: int, which: int, slot: int) -> None:
         """Store what will soon be asked for, now that a slot is: those of members beside it, and what its value holds.
 
-        What is not plain may take long and is left for when it is reached.
+        What is not plain may take long and is left for when it is reached. So is everything where the slot itself took
+        long: the mask has waited enough.
         """
         _, outermost = self._start_of_containers(0)
         if number == outermost:  # the first mask looks into an array, and nothing may hold that up
             return
+        vset = self._shapes.slots[slot][1]
+        variables = self._shapes.vsets[vset]
+        load = self._shapes.plain_starts.load(variables[0]) if len(variables) == 1 else None
+        if load is None or load > LOAD_AHEAD:
+            return
         started = _Started(LOAD_AHEAD)
         self._supply_members(number, which, started)
-        self._supply_within(self._shapes.slots[slot][1], started)
+        self._supply_within(vset, started)
 
     def supply_first(self) -> None:
         """Store what the first tokens will ask for: the slots of the members of the outermost object, and so on."""
