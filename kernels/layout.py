@@ -26,13 +26,13 @@ SLOT_WIDTH = 3
 #   Q_FREE: 1 + the state of free text that it stands for, or 0; Q_FREE_OUTCOME: the outcome of ending there
 #   Q_LOOP, Q_DEAD, Q_LIMIT, Q_LOOP_ROW: see `loops.py`
 #   Q_PAD: so many code points suffice to complete the text after any others; -1 where that is not known
-#   Q_FAR: see `loops.py`
+#   Q_FAR, Q_ENDED: see `loops.py`
 #   Q_KEY: what free names can go on from here, see `key_walk.py`
 #   Q_READY: 1 + the row of the tokens that stay within the string, where it is kept from before; minus 1 + the mask
 #     row of a position in the state, which has the same ones; 0 for none
 Q_FLAGS, Q_OUTCOME, Q_ENTRY, Q_ENTRIES, Q_SHORTEST, Q_FREE, Q_FREE_OUTCOME = range(7)
-Q_LOOP, Q_DEAD, Q_LIMIT, Q_LOOP_ROW, Q_PAD, Q_FAR, Q_KEY, Q_READY = range(7, 15)
-STATE_WIDTH = 15
+Q_LOOP, Q_DEAD, Q_LIMIT, Q_LOOP_ROW, Q_PAD, Q_FAR, Q_KEY, Q_READY, Q_ENDED = range(7, 16)
+STATE_WIDTH = 16
 BOUNDARY, UNIVERSAL, COUNTED, HAS_NEXT, SIMPLE = 1, 2, 4, 8, 16
 EXACT = 32  # up to Q_LIMIT code points, and no further, the characters of the loop can follow
 CALL = 64  # a JSON value begins here

@@ -5,9 +5,10 @@ They are found by closure: all states that the characters under consideration le
 some of them does not wholly admit is given up. Beside the loop stand the classes of which no character can follow any
 of those states, so a part of the trie that holds nothing but classes of the two kinds is settled, too.
 
-Five fields of a state hold the result: Q_LOOP and Q_DEAD, bits by class; Q_FAR, up to how many code points from the
-state on this holds; Q_LIMIT, how many code points the text may have had in all when such characters are the last (with
-the flag EXACT: that many, and no more); Q_LOOP_ROW, the row of the tokens that the loop admits, which Python supplies.
+Six fields of a state hold the result: Q_LOOP and Q_DEAD, bits by class; Q_FAR, up to how many code points from the
+state on this holds; Q_ENDED, the classes of which no character can follow so many, where that is known; Q_LIMIT, how
+many code points the text may have had in all when such characters are the last (with the flag EXACT: that many, and no
+more); Q_LOOP_ROW, the row of the tokens that the loop admits, which Python supplies.
 For free names, which depend on what their object admits, the result is a record of KEY_LOOPS.
 """
 
@@ -32,6 +33,7 @@ from .layout import (
     MISS,
     OK,
     Q_DEAD,
+    Q_ENDED,
     Q_ENTRIES,
     Q_ENTRY,
     Q_FAR,
@@ -57,12 +59,15 @@ from .memory import (
     LOOP_DEPTH,
     LOOP_DONE,
     LOOP_EDGE,
+    LOOP_ENDED,
     LOOP_FAR,
+    LOOP_FIRST,
     LOOP_MOST,
     LOOP_NEVER,
     LOOP_OWN,
     LOOP_SET,
     LOOP_STATE,
+    LOOP_STRICT,
     MAX_REACHED,
     N_REACHED,
     REACHED,
@@ -114,6 +119,8 @@ def _meet(C: Any, to: int, fst: int) -> int:
     for i in range(count):
         if C[REACHED + i] == to:
             C[REACHED_BY + i] |= 1 << C[LOOP_CLASS]
+            if i < C[LOOP_EDGE] and (C[LOOP_ALLOWED] >> C[LOOP_CLASS]) & 1:
+                C[LOOP_STRICT] = 0
             return _SOME_ALIVE
     if count < 2 * MAX_REACHED:
         C[REACHED + count], C[REACHED_BY + count] = to, 1 << C[LOOP_CLASS]
@@ -238,7 +245,7 @@ def _weight(classes: int) -> int:
 def _begin(C: Any, q: int, fst: int, allowed: int) -> None:
     """Begin to look for a loop among the classes `allowed`."""
     C[LOOP_STATE], C[LOOP_SET], C[LOOP_ALLOWED], C[LOOP_NEVER] = q, fst, allowed, EVERY_CLASS
-    C[LOOP_DONE], C[LOOP_DEPTH], C[LOOP_EDGE] = 0, 0, 1
+    C[LOOP_DONE], C[LOOP_DEPTH], C[LOOP_FIRST], C[LOOP_EDGE], C[LOOP_STRICT] = 0, 0, 0, 1, 1
     C[REACHED], C[N_REACHED] = q, 1
 
 
@@ -248,16 +255,18 @@ def _close(C: Any, q: int, fst: int) -> int:
 
     States are looked at in the order of their distance in characters, and LOOP_FAR says up to how many characters the
     result holds: where too many states are met, or where most of the loop comes to its end, the first few steps are
-    good for most tokens. OK or MISS; what was looked at before a miss is not looked at again when the same is asked
-    next.
+    good for most tokens. Where it comes to its end as a whole, in one state that is that far and no nearer (as in a
+    pattern for so many digits and a hyphen), LOOP_ENDED has the classes of which no character can follow there. OK or
+    MISS; what was looked at before a miss is not looked at again when the same is asked next.
     """
+    C[LOOP_ENDED] = 0
     if C[LOOP_STATE] != q or C[LOOP_SET] != fst:
         _begin(C, q, fst, EVERY_CLASS)
     while C[LOOP_DONE] < C[N_REACHED]:
         i = C[LOOP_DONE]
         if i == C[LOOP_EDGE]:
             C[LOOP_DEPTH] += 1
-            C[LOOP_EDGE] = C[N_REACHED]
+            C[LOOP_FIRST], C[LOOP_EDGE] = i, C[N_REACHED]
         depth, allowed, reached = C[LOOP_DEPTH], C[LOOP_ALLOWED], C[N_REACHED]
         far = -1
         if i >= C[LOOP_MOST] or depth >= FAR:
@@ -267,7 +276,11 @@ def _close(C: Any, q: int, fst: int) -> int:
             return MISS
         else:
             lost = allowed & ~C[LOOP_ALIVE]
-            if lost != 0:
+            strict = fst <= 0 and C[LOOP_STRICT] != 0 and i > 0 and i == C[LOOP_FIRST] and i + 1 == C[LOOP_EDGE]
+            if strict and allowed & ~C[LOOP_DEAD] == 0:
+                C[LOOP_ENDED] = C[LOOP_DEAD]
+                far = depth
+            elif lost != 0:
                 leading = allowed & C[REACHED_BY + i]
                 if i > 0 and _weight(leading) < _weight(lost):  # as that of % before two hex digits
                     lost = leading
@@ -279,8 +292,9 @@ def _close(C: Any, q: int, fst: int) -> int:
             C[N_REACHED] = C[LOOP_EDGE]
             if C[LOOP_EDGE] >= 2 * MAX_REACHED:  # some of these were not noted
                 far -= 1
+                C[LOOP_ENDED] = 0
             C[LOOP_STATE] = -1
-            if far >= SHORT:
+            if far >= SHORT or C[LOOP_ENDED] != 0:
                 C[LOOP_ALIVE], C[LOOP_DEAD], C[LOOP_FAR] = allowed, C[LOOP_NEVER], far
                 return OK
             return _keep(C, q, fst)
@@ -370,6 +384,7 @@ def find_loop(address: int, q: int) -> int:
     states[at + Q_LOOP] = C[LOOP_ALIVE]
     states[at + Q_DEAD] = C[LOOP_DEAD]
     states[at + Q_FAR] = C[LOOP_FAR]
+    states[at + Q_ENDED] = C[LOOP_ENDED]
     states[at + Q_LIMIT] = limit
     if exact:
         states[at + Q_FLAGS] |= EXACT

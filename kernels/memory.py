@@ -76,7 +76,8 @@ LOOP_ALIVE, LOOP_DEAD, LOOP_OWN, LOOP_FAR = range(RESUME + 3, RESUME + 7)
 # The search for a loop: its state and set of alternatives, classes, states looked at, their distance and where those
 # of this distance end.
 LOOP_STATE, LOOP_SET, LOOP_ALLOWED, LOOP_NEVER, LOOP_DONE, LOOP_DEPTH, LOOP_EDGE = range(RESUME + 7, RESUME + 14)
-LOOP_CLASS, LOOP_MOST, N_REACHED, REACHED = range(RESUME + 14, RESUME + 18)  # LOOP_MOST: states to look at
+# LOOP_MOST: states to look at; LOOP_FIRST: the first of this distance; LOOP_STRICT: 0 where a state was reached at two.
+LOOP_CLASS, LOOP_MOST, LOOP_FIRST, LOOP_STRICT, LOOP_ENDED, N_REACHED, REACHED = range(RESUME + 14, RESUME + 21)
 REACHED_BY = REACHED + 2 * MAX_REACHED  # by state reached: the classes that lead to it
 WIRE = REACHED_BY + 2 * MAX_REACHED  # see `wire.py`
 ARGUMENT_DEPTH = WIRE + 1  # depth of the objects whose members are not written as JSON; -1 for none
@@ -86,8 +87,8 @@ PLAIN_ESCAPES = ARGUMENT_DEPTH + 1
 PLAIN_ROW = PLAIN_ESCAPES + 1  # the row of TABLE_ROWS with the tokens that hold neither a quote nor a backslash
 # Of the row that is written, of a position inside a string or key: the loop there, and what goes with it; see
 # `loops.py` and `text_walk.py`.
-WALK_LOOP, WALK_DEAD, WALK_FAR = range(PLAIN_ROW + 1, PLAIN_ROW + 4)
-CONTEXT_SIZE = PLAIN_ROW + 4
+WALK_LOOP, WALK_DEAD, WALK_FAR, WALK_ENDED = range(PLAIN_ROW + 1, PLAIN_ROW + 5)
+CONTEXT_SIZE = PLAIN_ROW + 5
 
 
 if config.BOUNDSCHECK:

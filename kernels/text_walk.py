@@ -22,6 +22,7 @@ from .layout import (
     MISS,
     OK,
     Q_DEAD,
+    Q_ENDED,
     Q_FAR,
     Q_FLAGS,
     Q_LIMIT,
@@ -61,6 +62,7 @@ from .memory import (
     T_TID,
     WALK,
     WALK_DEAD,
+    WALK_ENDED,
     WALK_FAR,
     WALK_LOOP,
     X_NODE,
@@ -86,19 +88,19 @@ NO_ROW = -2  # in place of the number of a row
 
 @njit
 def _content_walk(
-    C: Any, start: int, stop: int, base: int, stack: int, loop: int, dead: int, far: int, special: bool
+    C: Any, start: int, stop: int, base: int, stack: int, loop: int, dead: int, far: int, ended: int, special: bool
 ) -> int:
     """Mark the tokens at the nodes `start` .. `stop` - 1 that a string can take, the state of their parent being on the
     walk's stack.
 
     `loop` holds the classes whose tokens are marked already, as far as they are no deeper than `far`, and `dead` those
-    that cannot follow while only characters of the loop are read. Special tokens only where `special` is set. OK or
-    FULL.
+    that cannot follow while only characters of the loop are read; `ended` those that cannot follow so many of them.
+    Special tokens only where `special` is set. OK or FULL.
     """
     walk, rows, states, dfa = view(C, WALK), view32(C, ROWS), view(C, STATE), view32(C, DFA)
     nodes, tokens, own = view32(C, T_NODE), view32(C, T_TID), view8(C, T_OWN)
     classes, height = view(C, T_CLASSES), view32(C, T_HEIGHT)
-    settled = loop | dead | _UNCLASSED
+    settled, ended = loop | dead | _UNCLASSED, ended | _UNCLASSED
     i = start
     while i < stop:
         b = node_byte(nodes, i)
@@ -119,9 +121,11 @@ def _content_walk(
             i = node_end(nodes, i)
             continue
         within = walk[at - 5] != 0 and (own[i] == CONTINUES or (loop >> own[i]) & 1 != 0)
-        if within and classes[i] & ~settled == 0 and node_depth(nodes, i) + height[i] <= far:
-            i = node_end(nodes, i)  # marked already, or it cannot follow
-            continue
+        if within and classes[i] & ~settled == 0:
+            depth = node_depth(nodes, i)
+            if depth + height[i] <= far or (classes[i] & ~ended == 0 and depth <= far):
+                i = node_end(nodes, i)  # marked already, or it cannot follow
+                continue
         to = dfa[from_q * 256 + b]
         if to <= 0 or b < 0x20:
             if to < 0:
@@ -174,23 +178,24 @@ def _content_walk(
 
 @njit
 def _content_below(
-    C: Any, node: int, base: int, stack: int, q: int, n: int, loop: int, dead: int, far: int, special: bool
+    C: Any, node: int, base: int, stack: int, q: int, n: int, loop: int, dead: int, far: int, ended: int, special: bool
 ) -> int:
     """As `_content_walk`, of what is below a node where the string is at state `q` with `n` code points."""
     walk, nodes = view(C, WALK), view32(C, T_NODE)
     at = node_depth(nodes, node) * 5
     walk[at], walk[at + 2], walk[at + 4] = 1 if loop != 0 else 0, q, n
     if node != 0:
-        return _content_walk(C, node + 1, node_end(nodes, node), base, stack, loop, dead, far, special)
-    root, dfa, height = view(C, T_ROOT), view32(C, DFA), view32(C, T_HEIGHT)
+        return _content_walk(C, node + 1, node_end(nodes, node), base, stack, loop, dead, far, ended, special)
+    root, dfa, height, below = view(C, T_ROOT), view32(C, DFA), view32(C, T_HEIGHT), view(C, T_CLASSES)
     settled = loop | dead | _UNCLASSED
     for byte in range(256):
         i = root[byte * ROOT_WIDTH]
         if i == 0 or dfa[q * 256 + byte] == 0:
             continue
-        if root[byte * ROOT_WIDTH + 1] & ~settled == 0 and loop != 0 and 1 + height[i] <= far:
-            continue
-        if _content_walk(C, i, node_end(nodes, i), base, stack, loop, dead, far, special) == FULL:
+        if root[byte * ROOT_WIDTH + 1] & ~settled == 0 and loop != 0:
+            if 1 + height[i] <= far or (below[i] & ~(ended | _UNCLASSED) == 0 and far >= 1):
+                continue
+        if _content_walk(C, i, node_end(nodes, i), base, stack, loop, dead, far, ended, special) == FULL:
             return FULL
     return OK
 
@@ -205,7 +210,7 @@ def resume_text(C: Any, kind: int, node: int, base: int, stack: int, q: int, n: 
     at = (node_depth(nodes, node) - 1) * 5
     walk[at], walk[at + 2], walk[at + 4] = 1 if kind == TEXT_WITHIN else 0, q, n
     stop = node_end(nodes, node)
-    return _content_walk(C, node, stop, base, stack, C[WALK_LOOP], C[WALK_DEAD], C[WALK_FAR], False)
+    return _content_walk(C, node, stop, base, stack, C[WALK_LOOP], C[WALK_DEAD], C[WALK_FAR], C[WALK_ENDED], False)
 
 
 @njit
@@ -272,7 +277,7 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
     states = view(C, STATE)
     at = q * STATE_WIDTH
     if node != 0 or states[at + Q_FLAGS] & BOUNDARY == 0:
-        return _content_below(C, node, base, stack, q, n, 0, 0, UNLIMITED, True)
+        return _content_below(C, node, base, stack, q, n, 0, 0, UNLIMITED, 0, True)
     ready = states[at + Q_READY]
     if ready != 0:
         if ready > 0:
@@ -284,7 +289,7 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
     if loop < 0 or (loop > 0 and states[at + Q_LOOP_ROW] == -1):
         miss(C, M_LOOP, q, 1)
         return postpone(C, ENTER, node, stack, STRING, q, 0, n)
-    row, far = NO_ROW, UNLIMITED
+    row, far, ended = NO_ROW, UNLIMITED, 0
     if loop > 0:
         row = states[at + Q_LOOP_ROW]
         left, reach = states[at + Q_LIMIT] - n, states[at + Q_FAR]
@@ -293,7 +298,9 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
         if row >= 0 and room < view(C, LOOP_SIZES)[row]:
             if not exact:
                 far = room
-            row = limited_row(C, row, room) if exact or room >= SHORT else NO_ROW
+                if room == reach:
+                    ended = states[at + Q_ENDED]
+            row = limited_row(C, row, room) if exact or ended != 0 or room >= SHORT else NO_ROW
         if row == MISS:
             return postpone(C, ENTER, node, stack, STRING, q, 0, n)
     dead = 0
@@ -301,8 +308,8 @@ def string_walk(C: Any, node: int, base: int, stack: int, q: int, n: int) -> int
         add_row(C, row, base)
         dead = states[at + Q_DEAD]
     else:
-        loop = 0
-    C[WALK_LOOP], C[WALK_DEAD], C[WALK_FAR] = loop, dead, far
-    if _content_below(C, node, base, stack, q, n, loop, dead, far, False) == FULL:
+        loop = ended = 0
+    C[WALK_LOOP], C[WALK_DEAD], C[WALK_FAR], C[WALK_ENDED] = loop, dead, far, ended
+    if _content_below(C, node, base, stack, q, n, loop, dead, far, ended, False) == FULL:
         return FULL
     return _special_walk(C, base, stack, q, n)

@@ -144,7 +144,7 @@ class Scanners:
         pad: int = -1,
     ) -> int:
         at = self._store.append(
-            m.STATE, (flags, outcome, entry, entries, shortest, free, after, -1, 0, 0, -1, pad, 0, 0, 0)
+            m.STATE, (flags, outcome, entry, entries, shortest, free, after, -1, 0, 0, -1, pad, 0, 0, 0, 0)
         )
         number = at // STATE_WIDTH
         self._room_for_rows(number, 1)
@@ -436,7 +436,7 @@ class Scanners:
             entry = records + i * listed * ENTRY_WIDTH
             pad = 0 if FREE_TEXT.boundary(state) else -1
             accepted = outcome if FREE_TEXT.accepting(state) else 0
-            states += (own, accepted, entry, listed, 0, i + 1, outcome, -1, 0, 0, -1, pad, 0, 0, 0)
+            states += (own, accepted, entry, listed, 0, i + 1, outcome, -1, 0, 0, -1, pad, 0, 0, 0, 0)
             self._texts[first + i] = ((FREE_TEXT, state, entries),)
         store.append(m.STATE, states)
         rows = self._room_for_rows(first, count)
@@ -478,7 +478,7 @@ class Scanners:
                     listed += (int(accepts), low, high, length, one)
                 flags |= COUNTED | (SIMPLE if each == 1 and length == -1 else 0)
             accepted = outcome if accepts else 0
-            records += (flags, accepted, entry, each, 0, 0, outcome, -1, 0, 0, -1, -1, 0, 0, 0)
+            records += (flags, accepted, entry, each, 0, 0, outcome, -1, 0, 0, -1, -1, 0, 0, 0, 0)
             entry += each * ENTRY_WIDTH
             texts[number] = ((language, state, entries),)
             known[state] = number
@@ -701,7 +701,7 @@ class Scanners:
             else:
                 accepted = 0
             shortest = 0 if language.around_values else language.shortest(state)
-            records += (_ROLE_FLAGS[language.role(state)], accepted, 0, 0, shortest, 0, 0, -1, 0, 0, -1, -1, 0, 0, 0)
+            records += (_ROLE_FLAGS[language.role(state)], accepted, 0, 0, shortest, 0, 0, -1, 0, 0, -1, -1, 0, 0, 0, 0)
             parts = ((language, state, variables),)
             self._atoms[number] = parts
             known[state] = self._numbers["atom", parts] = number
