@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from constrain.engine.branches import ArrayBranch, ObjectBranch
+from constrain.engine.branches import ArrayBranch, ObjectBranch, Shape
 from constrain.grammars.errors import ResourceLimitError
 from constrain.kernels import memory as m
 from constrain.kernels.intern import M_SLOT, packed_key
@@ -84,6 +84,29 @@ class Ahead:
         if self._is_at_hand(part):
             self._store.memo(packed_key(M_SLOT, number, which), self._shapes.plain_slot(number, 0, part))
 
+    def only_object(self, number: int) -> tuple[Shape, ObjectBranch, int] | None:
+        """Shape, branch and its index of a set of one alternative for objects whose members change nothing; else None.
+
+        So it is for no set, number 0.
+        """
+        shape, live = self._shapes.sets[number]
+        if shape.kind != OBJECT_KIND or len(live) != 1 or shape.order is not None or shape.undecided is not None:
+            return None
+        (index,) = live
+        branch = shape.branches[index]
+        if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
+            return None
+        return shape, branch, index
+
+    def only_item(self, number: int) -> Variable | None:
+        """What all items must be in a set of one alternative for arrays, where they change nothing; else None."""
+        shape, live = self._shapes.sets[number]
+        if shape.kind != ARRAY_KIND or shape.prefix or len(live) != 1:
+            return None
+        branch = shape.branches[live[0]]
+        assert isinstance(branch, ArrayBranch)
+        return self._shapes.only_part(shape, branch, 0) if branch.longest else None
+
     def _supply_within(self, vset: int, started: _Started) -> None:
         """Store the slots of what the containers that are read for these variables hold, as far as it is soon told."""
         of_object, of_array = self._start_of_containers(vset)
@@ -107,13 +130,10 @@ class Ahead:
         block = 0 if which & FREE_BIT else (which - 1) // MEMBERS_AT_ONCE
         if (number, block) in self._blocks:
             return
-        shape, live = self._shapes.sets[number]
-        if shape.kind != OBJECT_KIND or len(live) != 1 or shape.order is not None or shape.undecided is not None:
+        found = self.only_object(number)
+        if found is None:
             return
-        (index,) = live
-        branch = shape.branches[index]
-        if not isinstance(branch, ObjectBranch) or branch.clauses or branch.seen is not None:
-            return
+        _, branch, index = found
         self._supply_slots(
             number, index, branch, block * MEMBERS_AT_ONCE, MEMBERS_AT_ONCE, lambda p: self._is_soon_told(started, p)
         )
@@ -122,14 +142,9 @@ class Ahead:
 
     def _supply_items(self, number: int, started: _Started) -> None:
         """Store the slot of the items of an array, if it is soon told."""
-        shape, live = self._shapes.sets[number]
-        if shape.kind != ARRAY_KIND or shape.prefix or len(live) != 1:
-            return
-        (index,) = live
-        branch = shape.branches[index]
-        assert isinstance(branch, ArrayBranch)
-        part = self._shapes.only_part(shape, branch, 0)
-        if part is not None and branch.longest and self._is_soon_told(started, part):
+        part = self.only_item(number)
+        if part is not None and self._is_soon_told(started, part):
+            (index,) = self._shapes.sets[number][1]
             self._store.memo(packed_key(M_SLOT, number, 0), self._shapes.plain_slot(number, index, part))
 
     def _supply_slots(

@@ -117,7 +117,7 @@ class Automaton:
         self.shapes = Shapes(self.store, forms, inhabitation)
         self._unique: Uniqueness | None = None
         self._budget: Budget | None = None
-        self._to_keep = 0  # the string state whose row is being written and may serve other grammars
+        self._to_keep: set[int] = set()  # string states whose rows may serve other grammars once they are written
         self.start_mode = VALUE if raw is None else RAW
         root = new_frame(self.address, -1, self.shapes.root_slot, 0, 0, 0, 0)
         self.C[m.ARGUMENT_DEPTH] = -1
@@ -304,6 +304,10 @@ class Automaton:
             value = self.terminals.limited_row(store, a, b)
         store.memo(packed_key(kind, a, b), value)
 
+    def supply_loop(self, state: int) -> None:
+        """Store the loop of a string state with its row, as the first mask in it would ask for."""
+        self._find_loop(state, with_row=True)
+
     def _find_loop(self, state: int, *, with_row: bool) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted.
 
@@ -319,7 +323,7 @@ class Automaton:
             if row is not None:
                 store.tables[m.STATE][state * STATE_WIDTH + Q_READY] = row + 1
                 return
-            self._to_keep = state
+            self._to_keep.add(state)
         if store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP] < 0 and not scanners.set_endless_loop(state):
             scanners.find_padding(state)
             self.C[m.LOOP_MOST] = scanners.worth_looking_at(state)
@@ -332,14 +336,18 @@ class Automaton:
 
     def _keep_content(self, position: int) -> None:
         """Keep the row of a string that was just written for other grammars, but for the tokens that end the string."""
-        state, self._to_keep = self._to_keep, 0
         if position >= TRACKED:  # of the layer above
             return
         records = self.store.tables[m.POS]
         at = position * POS_WIDTH
-        mode, q, x, row = records[at + np.array((P_MODE, P_Q, P_X, P_ROW))].tolist()
-        language = self.shapes.scanners.alone(state)
-        if mode == STRING and q == state and x == 0 and row >= 0 and language is not None:
+        if records[at + P_MODE] != STRING:
+            return
+        q, x, row = records[at + np.array((P_Q, P_X, P_ROW))].tolist()
+        if q not in self._to_keep or x or row < 0:
+            return
+        self._to_keep.remove(q)
+        language = self.shapes.scanners.alone(q)
+        if language is not None:
             words = self.terminals.words
             self.terminals.keep_content(self.store, *language, self.store.tables[m.ROWS][row * words :][:words])
 

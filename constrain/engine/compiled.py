@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from constrain.engine.automaton import Automaton
 from constrain.engine.automaton_lock import AutomatonLock
 from constrain.engine.crossing import crossing_of
+from constrain.engine.first_members import FirstMembers
 from constrain.engine.markers import NO_MARKERS, Markers
 from constrain.engine.terminals import Terminals
 from constrain.grammars.errors import VocabularyError
@@ -99,6 +100,7 @@ class CompiledGrammar:
         self._lock.guard(self._automaton.store)
         if self._automaton.around is None and grammar._pattern is None:
             self._automaton.shapes.ahead.supply_first()
+            FirstMembers(self._automaton).supply()
 
     def _tables_of(self, vocabulary: Vocabulary) -> Vocabulary:
         """The vocabulary whose tokens the automaton reads."""
