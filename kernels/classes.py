@@ -151,8 +151,19 @@ def class_rows(bits: Any, rows: Any) -> None:
 
 
 @njit
-def longest_in(row: Any, longest_first: Any, points: Any) -> int:
-    """The most code points of a token of a row, 0 for an empty row; `longest_first` (int32) sorts tokens by points."""
+def loop_row(with_class: Any, others: Any, longest_first: Any, points: Any, row: Any) -> int:
+    """Fill a row (int32) with the tokens that hold none of some classes; the most code points of one, 0 for no token.
+
+    `with_class` (int32, classes x words) has the tokens that hold each class, `others` (int64) the numbers of those
+    classes, and `longest_first` (int32) sorts tokens by points.
+    """
+    row[:] = 0
+    for k in range(others.size):
+        held = with_class[others[k]]
+        for w in range(row.size):
+            row[w] |= held[w]
+    for w in range(row.size):
+        row[w] = ~row[w]
     for i in range(longest_first.size):
         token = longest_first[i]
         if row[token >> 5] >> (token & 31) & 1:

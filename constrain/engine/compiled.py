@@ -52,6 +52,7 @@ def _prepare(terminals: Terminals) -> None:
         terminals.table(store, node, key)
     for limit in range(_SHORT_LIMITS):
         terminals.limited_row(store, 0, limit)
+        terminals.with_points_up_to(limit)
     crossing_of(terminals)
 
 
@@ -69,7 +70,7 @@ def _check_completeness(grammar: Grammar, vocabulary: Vocabulary, terminals: Ter
 
 
 _MAX_LISTS = 1_000  # lists of written values in a normal form that is kept
-_SHORT_LIMITS = 33  # numbers of code points left for which the rows of free text are made ahead
+_SHORT_LIMITS = 33  # numbers of code points left for which rows are made ahead
 
 
 class CompiledGrammar:

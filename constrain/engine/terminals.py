@@ -23,7 +23,7 @@ from constrain.kernels.classes import (
     NO_CLASS,
     class_rows,
     classify,
-    longest_in,
+    loop_row,
     token_classes,
 )
 from constrain.kernels.layout import X_BACKSLASH, X_HEX, X_HIGH, X_HIGH_BACKSLASH, X_LOW, X_NONE
@@ -241,7 +241,7 @@ class Terminals:
                     return NO_ROW
                 found = self._limited_loops[row, limit] = self._new_row()
                 rows, words = self._rows, self.words
-                some = self._with_points_up_to(limit)
+                some = self.with_points_up_to(limit)
                 np.bitwise_and(rows[row * words :][:words], some, out=rows[found * words :][:words])
                 self._sizes[found] = min(limit, self._sizes[row])
             self.bind(context)
@@ -251,7 +251,7 @@ class Terminals:
         """Whether a loop's row has tokens of more than `low` and up to `high` code points."""
         with self.lock:
             tokens = self._rows[row * self.words :][: self.words]
-            return bool((tokens & self._with_points_up_to(high) & ~self._with_points_up_to(low)).any())
+            return bool((tokens & self.with_points_up_to(high) & ~self.with_points_up_to(low)).any())
 
     def _new_loop_row(self, loop: int) -> int:
         found = self._loop_rows.get(loop)
@@ -264,9 +264,8 @@ class Terminals:
                 others = [c for c in range(NO_CLASS + 1) if not loop >> c & 1]
             else:
                 others = [c for c in range(ASCII_CLASSES) if not loop >> c & 1] + [NO_CLASS + 1]
-            np.bitwise_or.reduce(self._with_class[others], axis=0, out=row)
-            np.invert(row, out=row)
-            self._sizes[found] = longest_in(row, self._longest_first, self._token_points)
+            numbers = np.array(others, dtype=np.int64)
+            self._sizes[found] = loop_row(self._with_class, numbers, self._longest_first, self._token_points, row)
         return found
 
     def kept_content(self, context: m.Context, language: Language, state: int) -> int | None:
@@ -291,7 +290,8 @@ class Terminals:
                 )
                 self.bind(context)
 
-    def _with_points_up_to(self, limit: int) -> NDArray[np.int32]:
+    def with_points_up_to(self, limit: int) -> NDArray[np.int32]:
+        """The tokens of at most `limit` code points, as a packed row; the caller holds the lock, or is alone."""
         limit = min(limit, self.longest)
         found = self._up_to.get(limit)
         if found is None:

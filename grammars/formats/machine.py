@@ -199,7 +199,7 @@ class MachineLanguage(CodePointLanguage, Generic[State]):
     def block(self, state: int) -> Block | None:
         value = self._values.get(state)
         if value is None:
-            return None
+            return super().block(state)
         with self._lock:
             values = [value, *self._machine.alike(value)]
             if len(values) == 1:

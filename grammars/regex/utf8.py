@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ResourceLimitError
-from ..languages.base import DEAD, LengthSet, TextLanguage
+from ..languages.base import DEAD, Block, LengthSet, TextLanguage
 from . import lengths as length_sets
 from .classes import EVERY, FIRST_SURROGATE, LAST, LAST_SURROGATE, NONE, CodePoints, least_bytes
 
@@ -85,6 +85,23 @@ def _column_inside(outstanding: int, first: int, last: int) -> NDArray[np.int64]
 
 
 _INSIDE_COLUMNS = {form: _column_inside(*form) for form in _WIDE_INSIDES}
+
+# The rows of these states, for all of them at once: by byte which sort of continuation it is, and by state and sort
+# what it leads to, 0 for none, 1 + the number of one of the states, or `LEADS` + 1 for the state after the character.
+_CONTINUATIONS = np.zeros(256, dtype=np.int64)
+_CONTINUATIONS[0x80:0x90], _CONTINUATIONS[0x90:0xA0], _CONTINUATIONS[0xA0:0xC0] = 1, 2, 3
+_CONTINUATIONS.setflags(write=False)
+_CONTINUED = np.array(
+    [
+        [
+            _INSIDE_COLUMNS[form][byte]
+            * (LEADS + 1 if form[0] == 1 else 1 + _WIDE_INSIDES.index((form[0] - 1, 0, (1 << 6 * (form[0] - 1)) - 1)))
+            for byte in (0, 0x80, 0x90, 0xA0)
+        ]
+        for form in _WIDE_INSIDES
+    ]
+)
+_AFTER = np.unique(_CONTINUED).tolist()
 
 
 def cheapest_of(first: int, last: int) -> int:
@@ -303,6 +320,19 @@ class CodePointLanguage(TextLanguage):
             with self._lock:
                 target = self._inside(outstanding - 1, ((0, (1 << 6 * (outstanding - 1)) - 1, target),))
         return [DEAD, target], column
+
+    def block(self, state: int) -> Block | None:
+        """See the contract. Here of states inside a character, where all beyond ASCII lead to one state."""
+        inside = self._insides[state]
+        if inside is None or len(inside[1]) > 1:
+            return None
+        outstanding, ((first, last, target),) = inside
+        if (outstanding, first, last) not in _INSIDE_COLUMNS:
+            return None
+        with self._lock:
+            leads = self._leads_to(target)
+        every = [DEAD, *leads, target]
+        return Block(leads, np.array(every, dtype=np.int32)[_CONTINUED], _CONTINUATIONS, [every[i] for i in _AFTER])
 
     def _leads_to(self, target: int) -> list[int]:
         """The states inside a character where every code point beyond ASCII leads to `target`: see `LEAD_COLUMN`."""

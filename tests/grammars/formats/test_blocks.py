@@ -1,4 +1,4 @@
-"""Rows that a format hands out together are the rows that it hands out one by one."""
+"""Rows that a language hands out together are the rows that it hands out one by one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from constrain.grammars.formats import format_language
+from constrain.grammars.regex.languages import search_language
 
 _TEXTS = {
     "hostname": ["a", "ab-c", "example.co", "a" * 50, "a" * 60 + "-", "x.y-"],
@@ -38,3 +39,20 @@ def test_no_block_where_few_states_are_alike(name: str) -> None:
     language = format_language(name)
     assert language is not None
     assert language.block(language.start) is None
+
+
+@pytest.mark.parametrize("pattern", ["^[^/]{3}$", ".", "^[a-z\\u0100-\\u{10FFFF}]*$", "^(é|[^a]x)+$"])
+def test_blocks_inside_characters_are_rows(pattern: str) -> None:
+    language = search_language(pattern)
+    todo = list(dict.fromkeys(language.row(language.start)[0xC2:0xF5].tolist()))
+    found = 0
+    for state in todo:
+        block = language.block(state) if state else None
+        if block is None:
+            continue
+        found += 1
+        assert state in block.states
+        assert set(block.after) == {*block.targets.ravel().tolist()}
+        for each, targets in zip(block.states, block.targets, strict=True):
+            assert np.array_equal(targets.take(block.column), language.row(each)), (pattern, each)
+    assert found or pattern.startswith("^[a-z")
