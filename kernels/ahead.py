@@ -9,6 +9,7 @@ from typing import Any
 
 from numba.core import types
 
+from .batch import copy_rows
 from .intern import memo_value, new_memos, rehash_memo, rehash_records
 from .loops import find_key_loop, find_loop
 from .mask import accept_byte, accept_token
@@ -26,6 +27,8 @@ def compile_ahead() -> None:
     of_memo.compile((numbers, numbers, numbers, numbers))
     of_values: Any = new_memos
     of_values.compile((number, number, number, number, numbers))
+    copy: Any = copy_rows
+    copy.compile((numbers,) * 3 + (types.Array(types.int32, 2, "C"), number, number, types.Array(types.int8, 1, "C")))
     kernels: tuple[tuple[Any, int], ...] = (
         (accept_byte, 3),
         (accept_token, 3),

@@ -30,18 +30,16 @@ class ConstrainBatch:
     """All sequences in one call; the library spreads the rows over threads by itself."""
 
     def __init__(self, sequences: list[Any], words: int, threads: int) -> None:
-        self.sequences = list(sequences)
-        self.matchers = [s.matcher for s in sequences]
+        self.matchers = constrain.MatcherBatch(s.matcher for s in sequences)
         self.bitmask = np.zeros((len(sequences), words), dtype=np.int32)
-        self.threads = max(1, min(threads, len(self.sequences)))
+        self.threads = max(1, min(threads, len(sequences)))
 
     def step(self, tokens: list[int]) -> None:
-        constrain.accept_tokens(self.matchers, tokens)
-        constrain.fill_next_token_bitmasks(self.matchers, self.bitmask, threads=self.threads)
+        self.matchers.accept_tokens(tokens)
+        self.matchers.fill_next_token_bitmasks(self.bitmask, threads=self.threads)
 
     def replace(self, row: int, sequence: Any) -> None:
-        self.sequences[row] = sequence
-        self.matchers[row] = sequence.matcher
+        self.matchers.replace(row, sequence.matcher)
 
     def close(self) -> None:
         pass

@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.engine.matcher import Matcher
 from constrain.engine.worker_threads import spread, thread_count
-from constrain.kernels.batch import accept_tokens as _accept
-from constrain.kernels.batch import copy_rows
+from constrain.kernels.batch import copy_rows, follow_all, write_rows
 from constrain.kernels.layout import OK
-from constrain.kernels.mask import REFUSED
 
-_ROWS_PER_THREAD = 64
+_BYTES_PER_THREAD = 8 << 20  # of masks; fewer are written in the time that threads and locks take
 
 
 def fill_next_token_bitmasks(
@@ -39,40 +38,38 @@ def fill_next_token_bitmasks(
     """
     if max_tokens is not None and len(max_tokens) != len(matchers):
         raise ValueError(f"{len(matchers)} sequences need as many limits, not {len(max_tokens)}")
-    places = range(len(matchers)) if indices is None else list(indices)
-    rows = _as_numpy(bitmask)
-    if len(places) != len(matchers) or (len(places) and max(places) >= bitmask.shape[0]):
-        raise ValueError(f"{len(matchers)} sequences do not fit {len(places)} rows of a bitmask of {bitmask.shape[0]}")
-    words = max((m._words for m in matchers), default=0)
+    count = len(matchers)
+    to = np.arange(count) if indices is None else np.fromiter(indices, dtype=np.int64)
+    rows = as_numpy(bitmask)
+    if to.size != count or (count and to.max() >= bitmask.shape[0]):
+        raise ValueError(f"{count} sequences do not fit {to.size} rows of a bitmask of {bitmask.shape[0]}")
+    words = matchers[0]._words if count else 0  # what other vocabularies need is looked at row by row
     if bitmask.shape[1] < words:
         raise ValueError(f"the bitmask has {bitmask.shape[1]} words, the vocabulary needs {words}")
     if rows is None:
-        for matcher, place, limit in zip(matchers, places, max_tokens or [None] * len(matchers), strict=True):
+        for matcher, place, limit in zip(matchers, to.tolist(), max_tokens or [None] * count, strict=True):
             matcher.fill_next_token_bitmask(bitmask, place, max_tokens=limit)
         return
-    with _locked(matchers):
-        live, positions, addresses = [], [], []
-        for i, m in enumerate(matchers):
-            if m._terminated:
-                rows[places[i]] = 0
-                continue
-            automaton = m._automaton
-            live.append(i)
-            positions.append(m._positions[-1] if automaton is m._compiled._automaton else m._position())
-            addresses.append(m._automaton.address)
-        at, contexts = np.array(positions, dtype=np.int64), np.array(addresses, dtype=np.int64)
-        to = np.array(places if len(live) == len(places) else [places[i] for i in live], dtype=np.int64)
-        codes = np.zeros(len(live), dtype=np.int8)
-        parts = min(threads or thread_count(), len(live) // _ROWS_PER_THREAD)
+    codes = np.empty(count, dtype=np.int8)
+    parts = parts_of(rows, threads)
+    if parts <= 1 and rows.flags.c_contiguous:
+        write_rows(_addresses(matchers), _positions(matchers), to, rows, codes)
+    else:
+        with _locked(matchers):
+            for m in matchers:
+                m._position()  # which may be one of a new automaton
+                if m._words > words:
+                    raise ValueError(f"the bitmask has {bitmask.shape[1]} words, the vocabulary needs {m._words}")
+            addresses, positions = _addresses(matchers), _positions(matchers)
 
-        def copy(first: int, stop: int) -> None:
-            copy_rows(contexts, at, to, rows, first, stop, codes)
+            def copy(first: int, stop: int) -> None:
+                copy_rows(addresses, positions, to, rows, first, stop, codes)
 
-        spread(copy, len(live), parts)
-    for k in np.flatnonzero(codes != OK).tolist():
-        matchers[live[k]].fill_next_token_bitmask(rows, int(to[k]))
+            spread(copy, count, parts)
+    for i in np.flatnonzero(codes != OK).tolist():
+        matchers[i].fill_next_token_bitmask(rows, int(to[i]))
     if max_tokens is not None:
-        for matcher, place, limit in zip(matchers, places, max_tokens, strict=True):
+        for matcher, place, limit in zip(matchers, to.tolist(), max_tokens, strict=True):
             if limit is not None and not matcher._terminated:
                 with matcher._lock:
                     matcher._restrict(rows[place], limit)
@@ -86,36 +83,36 @@ def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list
     tokens = np.asarray(token_ids if isinstance(token_ids, np.ndarray) else list(token_ids), dtype=np.int64)
     if tokens.shape != (len(matchers),):
         raise ValueError(f"{len(matchers)} sequences need as many tokens, not {tokens.shape}")
-    out = [False] * len(matchers)
-    with _locked(matchers):
-        ids = tokens.tolist()
-        plain, positions, addresses, rest = [], [], [], []
-        for i, m in enumerate(matchers):
-            alone = m._terminated or m.steps_alone or not 0 <= ids[i] < m._size
-            if alone or ids[i] in m._eos or ids[i] in m._stops:
-                rest.append(i)
-                continue
-            automaton = m._automaton
-            plain.append(i)
-            positions.append(m._positions[-1] if automaton is m._compiled._automaton else m._position())
-            addresses.append(m._automaton.address)
-        results = np.empty(len(plain), dtype=np.int64)
-        wanted = tokens if len(plain) == len(ids) else tokens[plain]
-        _accept(np.array(addresses, dtype=np.int64), np.array(positions, dtype=np.int64), wanted, results)
-        for i, to in zip(plain, results.tolist(), strict=True):
-            m = matchers[i]
-            if (to < 0 and to != REFUSED) or m._automaton.shapes.tracks:
-                rest.append(i)
-            elif to >= 0:
-                m._positions.append(to)
-                m._accepted.append(ids[i])
-                out[i] = True
-    for i in rest:
-        out[i] = matchers[i].accept_token(ids[i])
+    ids = tokens.tolist()
+    results = np.empty(len(matchers), dtype=np.int64)
+    addresses = np.array([0 if m.steps_alone or m._stops else m._address for m in matchers], dtype=np.int64)
+    follow_all(addresses, _positions(matchers), tokens, results)
+    out = [True] * len(matchers)
+    left = np.flatnonzero(results < 0).tolist()
+    for m, to, token in zip(matchers, results.tolist(), ids, strict=True):
+        m._positions.append(to)
+        m._accepted.append(token)
+    for i in left:  # refused, or the end, or what takes help
+        m = matchers[i]
+        del m._positions[-1], m._accepted[-1]
+        out[i] = m.accept_token(ids[i])
     return out
 
 
-def _as_numpy(bitmask: Any) -> np.ndarray[Any, np.dtype[np.int32]] | None:
+def parts_of(rows: NDArray[np.int32], threads: int | None) -> int:
+    """How many threads are worth it to write these masks, of those that may be used."""
+    return min(threads or thread_count(), rows.nbytes // _BYTES_PER_THREAD)
+
+
+def _addresses(matchers: Sequence[Matcher]) -> NDArray[np.int64]:
+    return np.array([m._address for m in matchers], dtype=np.int64)
+
+
+def _positions(matchers: Sequence[Matcher]) -> NDArray[np.int64]:
+    return np.array([m._positions[-1] for m in matchers], dtype=np.int64)
+
+
+def as_numpy(bitmask: Any) -> np.ndarray[Any, np.dtype[np.int32]] | None:
     """The memory of a bitmask as int32, or None where it is on a device or not written row by row."""
     if type(bitmask) is not np.ndarray:
         if str(bitmask.dtype) not in ("torch.int32", "torch.uint32"):

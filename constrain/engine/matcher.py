@@ -14,6 +14,7 @@ import numpy as np
 
 from constrain.engine.forced_tokens import WHOLE_TEXT, forced_tokens
 from constrain.engine.markers import MARKER
+from constrain.kernels.batch import ENDED
 from constrain.kernels.layout import OK
 from constrain.kernels.mask import REFUSED
 from constrain.kernels.sequence import entry_points
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
 
 _FORCED_LIMIT = 4096
-_ENDED = -1
-"""In place of a position: the end of the sequence was accepted."""
-assert _ENDED != REFUSED
+assert ENDED != REFUSED
 
 
 class Matcher:
@@ -100,7 +99,7 @@ class Matcher:
         with self._lock:
             if self._automaton.may_end(position):
                 self._terminated = True
-                self._positions[-1] = _ENDED
+                self._positions[-1] = ENDED
 
     def _accept(self, token_id: int, *, refused: bool) -> int:
         """The position after a token that the kernel alone did not take, negative after the end; or REFUSED."""
@@ -112,7 +111,7 @@ class Matcher:
                 if not self._automaton.may_end(position):
                     return REFUSED
                 self._terminated = True
-                return _ENDED
+                return ENDED
             if not 0 <= token_id < self._size:
                 return REFUSED
             to = self._automaton.accept_token(position, token_id)
@@ -176,13 +175,13 @@ class Matcher:
                 if isinstance(step, bytes):
                     position = self._run(position, step)
                 elif step in self._eos:
-                    position = _ENDED
+                    position = ENDED
                 else:
                     position = automaton.accept_token(position, step)
                 position = self._settled(position, count)
                 self._positions.append(position)
             if self._terminated:
-                self._positions[-1] = _ENDED
+                self._positions[-1] = ENDED
         return self._positions[-1]
 
     def _settled(self, position: int, count: int) -> int:  # noqa: ARG002

@@ -275,6 +275,10 @@ def test_a_budget_of_reasoning(name: str, special: bool) -> None:
         taken = [constrain.accept_tokens([copy], [token]) for token in tokens]
         assert taken == [[True]] * len(tokens)
         assert allowed(copy, vocabulary) == before
+        copy.rollback(len(tokens))
+        batch = constrain.MatcherBatch([copy])
+        assert all(batch.accept_tokens([token]).all() for token in tokens)
+        assert allowed(batch.matcher(0), vocabulary) == before
 
 
 def test_a_spent_budget_leaves_no_way_to_reason_again() -> None:

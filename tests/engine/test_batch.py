@@ -40,7 +40,7 @@ def _single(matcher: Any, size: int) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("cores", [1, 3])
 def test_masks_and_steps_are_those_of_each_sequence(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(cores)
-    monkeypatch.setattr(batch, "_ROWS_PER_THREAD", 4)
+    monkeypatch.setattr(batch, "_BYTES_PER_THREAD", 400)
     monkeypatch.setattr(batch, "thread_count", lambda: cores)
     tokens = VOCABULARIES["mixed"]()
     size = len(tokens.bytes_of)
