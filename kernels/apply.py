@@ -12,14 +12,17 @@ elements are not next to each other take a plain loop.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import carray
 from numba.core import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
-from .jit import njit
+from .jit import entry_point, njit
 from .memory import _pointer
 
 LEAVE = -1
@@ -237,6 +240,30 @@ def apply_rows(
             left = _loose_row(kind, a, b, x_step, y_step, width, mask, words, code, cut, over_set, over_clear)
         if look:
             flags[i] = left
+
+
+@njit
+def _cut_rows(logits: Any, bitmask: Any, cut: int) -> int:
+    """Mask all rows in place: 1, or 0 where there is no row of `bitmask` for each, nor one for all."""
+    count, width = logits.shape
+    masks, words = bitmask.shape
+    if masks != count and masks != 1:
+        return 0
+    step = 4 * words if masks > 1 else 0
+    for i in range(count):
+        row = carray(_pointer_to(logits, logits.ctypes.data + logits.itemsize * width * i), (width,))
+        _cut(row, _pointer_row(bitmask.ctypes.data + step * i), words, cut)
+    return 1
+
+
+@functools.lru_cache(maxsize=1)
+def cut_rows() -> Callable[[NDArray[np.float32], NDArray[np.int32], int], int]:
+    """`apply_rows` for what is usual: float32, contiguous, all rows in place; without a look at the arguments' types.
+
+    Takes logits, float32 (rows, width), bitmask, int32 or uint32 (rows or 1, words), both contiguous, and the bits of
+    the value for tokens that are not allowed. Returns 1; or 0, and does nothing, where the rows do not fit.
+    """
+    return entry_point(_cut_rows, (types.Array(types.uint32, 2, "C"), types.Array(types.int32, 2, "C"), types.int64))
 
 
 @njit

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.worker_threads import spread, thread_count
-from constrain.kernels.apply import KINDS, LEAVE, apply_rows
+from constrain.kernels.apply import KINDS, LEAVE, apply_rows, cut_rows
 
 _PART_BYTES = 1 << 21  # logits that are worth a thread
+_FLOAT, _WORD, _UNSIGNED = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint32)
 
 MINUS_INFINITY = {
     "float16": 0xFC00,
@@ -53,6 +54,9 @@ def apply_token_bitmask(
         ValueError: the shapes do not fit, or what is to be written cannot be.
         TypeError: the dtypes do not fit.
     """
+    is_usual = indices is None and out is None and _is_usual(logits, bitmask)
+    if is_usual and cut_rows()(logits, bitmask, MINUS_INFINITY["float32"]):
+        return logits
     if not isinstance(logits, np.ndarray) and not _is_tensor(logits):
         raise TypeError(f"logits are an array of numpy or a tensor of torch, not {type(logits).__name__}")
     if logits.ndim not in (1, 2) or bitmask.ndim not in (1, 2):
@@ -76,6 +80,21 @@ def apply_token_bitmask(
     else:
         _apply_on_device(logits, bitmask, rows, target)
     return target
+
+
+def _is_usual(logits: Any, bitmask: Any) -> bool:
+    """Whether these are arrays in the layout that takes no more than one call, and one thread."""
+    return (
+        type(logits) is np.ndarray
+        and type(bitmask) is np.ndarray
+        and logits.ndim == bitmask.ndim == 2
+        and logits.dtype == _FLOAT
+        and (bitmask.dtype == _WORD or bitmask.dtype == _UNSIGNED)
+        and logits.flags.carray
+        and bitmask.flags.c_contiguous
+        and bitmask.flags.aligned
+        and logits.nbytes < 2 * _PART_BYTES
+    )
 
 
 def apply_on_host(

@@ -50,7 +50,9 @@ def warm_up(*, quiet: bool = False) -> float:
     fill_next_token_bitmasks([matcher], bitmask)
     matcher.fill_next_token_bitmask(bitmask, max_tokens=1)
     matcher.forced_bytes()
-    apply_token_bitmask(np.zeros((1, vocabulary.size), dtype=np.float32), bitmask)
+    logits = np.zeros((1, vocabulary.size), dtype=np.float32)
+    apply_token_bitmask(logits, bitmask)
+    apply_token_bitmask(logits[0], bitmask[0])  # which takes the kernel for any layout
     found = np.zeros(1, dtype=np.bool_)
     any_allowed(bitmask, vocabulary.size, found)
     compile_ahead()
