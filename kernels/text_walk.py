@@ -82,6 +82,8 @@ from .values import complete
 
 _FEW = 48  # subtrees up to this size are walked without looking for a shortcut
 _MANY = 4000  # in subtrees from this size on it is worth finding a loop that is not known yet
+_MANY_TOGETHER = 16_000  # or in several of one state, which its field for the loop counts: -1 less their sizes
+_SOME = 200  # smaller ones are walked in any case
 _UNCLASSED = 1 << NO_CLASS
 NO_ROW = -2  # in place of the number of a row
 
@@ -150,7 +152,14 @@ def _content_walk(
         size = node_end(nodes, i) - i
         if size > _FEW:
             own_loop = states[record + Q_LOOP]
-            if own_loop < 0 and size > _MANY and flags & BOUNDARY and not within:
+            if own_loop < 0 and flags & BOUNDARY and not within:
+                walked = -1 - own_loop
+                if size > _SOME and (size > _MANY or walked > _MANY_TOGETHER):
+                    states[record + Q_LOOP] = own_loop = -1 - _MANY_TOGETHER - 1
+                else:
+                    states[record + Q_LOOP] = own_loop - size
+                    own_loop = -1
+            if own_loop < -1:
                 miss(C, M_LOOP, to, 0)
                 if special:
                     code = postpone(C, ENTER, i, stack, STRING, to, 0, count)

@@ -286,6 +286,8 @@ class Automaton:
             value = shapes.admits_class(a, b)
         elif kind == intern.M_REACH:
             value = shapes.reach(a, b)
+            if value and store.tables[m.DFA][b * 256] < 0:  # which is asked for next
+                shapes.scanners.supply_row(b)
         elif kind == intern.M_KEY_LOOP:
             value = self._key_loop(a, b)
         elif kind == intern.M_FRESH:
