@@ -69,7 +69,13 @@ class CodePoints:
 
     def __le__(self, other: CodePoints) -> bool:
         """Whether all members are members of `other`."""
-        return other.ranges == EVERY.ranges or (self & other).ranges == self.ranges
+        theirs, j = other.ranges, 0
+        for first, last in self.ranges:
+            while j < len(theirs) and theirs[j][1] < first:
+                j += 1
+            if j == len(theirs) or first < theirs[j][0] or last > theirs[j][1]:
+                return False
+        return True
 
     def __invert__(self) -> CodePoints:
         gaps, at = [], 0
