@@ -306,11 +306,14 @@ class Automaton:
             value = self.terminals.limited_row(store, a, b)
         store.memo(packed_key(kind, a, b), value)
 
-    def supply_loop(self, state: int) -> None:
-        """Store the loop of a string state with its row, as the first mask in it would ask for."""
-        self._find_loop(state, with_row=True)
+    def supply_loop(self, state: int, *, goes_on: Callable[[], bool]) -> None:
+        """Store the loop of a string state with its row, as the first mask in it would ask for, if that is soon done.
 
-    def _find_loop(self, state: int, *, with_row: bool) -> None:
+        The search is left, to be taken up again, when `goes_on` says no.
+        """
+        self._find_loop(state, with_row=True, goes_on=goes_on)
+
+    def _find_loop(self, state: int, *, with_row: bool, goes_on: Callable[[], bool] | None = None) -> None:
         """Store the loop of a string state, and the row of the tokens that it admits where that is wanted.
 
         Then a row of another grammar, of all tokens that stay within the string, does as well.
@@ -330,6 +333,8 @@ class Automaton:
             scanners.find_padding(state)
             self.C[m.LOOP_MOST] = scanners.worth_looking_at(state)
             while find_loop(self.address, state) == MISS:
+                if goes_on is not None and not goes_on():
+                    return
                 self._supply(*self.C[m.MISS_KIND : m.MISS_KIND + 3].tolist())
         if with_row:
             loop = int(store.tables[m.STATE][state * STATE_WIDTH + Q_LOOP])

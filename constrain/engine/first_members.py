@@ -74,7 +74,10 @@ class FirstMembers:
             return
 
     def _goes_on(self) -> bool:
-        return self._left > 0 and perf_counter_ns() < self._until
+        return self._left > 0 and self._has_time()
+
+    def _has_time(self) -> bool:
+        return perf_counter_ns() < self._until
 
     def _starts(self, vset: int) -> tuple[int, int, int, int]:
         """Where objects, arrays, strings and other values start for a set of variables."""
@@ -134,6 +137,6 @@ class FirstMembers:
         tables, scanners = self._store.tables, self._shapes.scanners
         if text > 0 and not text & LITERAL_BIT and not tables[m.STATE][text * STATE_WIDTH + Q_FREE]:
             scanners.supply_row(text)
-            self._automaton.supply_loop(text)
+            self._automaton.supply_loop(text, goes_on=self._has_time)
         if atom > 0:
             scanners.supply_row(atom)

@@ -89,3 +89,22 @@ def test_a_limit_is_told_where_it_is_reached(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(FirstMembers, "_supply_automata", refused)
     schema, text = _CASES[0]
     _masks(constrain.json_schema(schema).compile(vocabulary("bytes")), text)
+
+
+def test_a_long_search_is_left_and_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock runs out in the middle of the search for a loop, which looks at many states."""
+    schema = {"properties": {"s": {"type": "string", "pattern": r"^[^\s.]{1,20}(\.[^\s.]{1,20})?$"}}}
+    text = '{"s": "ab.cd"}'
+    asked = 0
+
+    def few(self: FirstMembers) -> bool:
+        nonlocal asked
+        asked += 1
+        return asked < 6
+
+    monkeypatch.setattr(FirstMembers, "_has_time", few)
+    left = _masks(constrain.json_schema(schema).compile(vocabulary("smollm2")), text)
+    assert asked >= 6
+    monkeypatch.setattr(FirstMembers, "_has_time", lambda _: True)
+    made = _masks(constrain.json_schema(schema).compile(vocabulary("smollm2")), text)
+    assert all(np.array_equal(one, other) for one, other in zip(left, made, strict=True))
