@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ResourceLimitError
-from ..languages.base import DEAD, LengthSet, TextLanguage
+from ..languages.base import DEAD, Block, LengthSet, TextLanguage
 from . import classes
 from . import lengths as length_sets
 from .alphabets import Alphabet, alphabet_of
@@ -36,6 +36,8 @@ from .terms import (
     OTHER,
     START,
     Chars,
+    Concat,
+    Repeat,
     Term,
     Terms,
     Union,
@@ -46,6 +48,18 @@ from .terms import (
     padding,
 )
 from .utf8 import LEADS, MAX_STATES, ClassRepeat, CodePointLanguage, Segments, Separation
+
+_RUN, _LONGEST_RUN = 3, 16  # characters of one class in a row whose rows are made together
+
+
+@functools.lru_cache(maxsize=256)
+def _column(members: CodePoints) -> NDArray[np.int64]:
+    """By byte 1 for the members, which are of ASCII, 0 for the others."""
+    column = np.zeros(256, dtype=np.int64)
+    for first, last in members.ranges:
+        column[first : last + 1] = 1
+    column.setflags(write=False)
+    return column
 
 
 class Origin(NamedTuple):
@@ -256,6 +270,36 @@ class RegexLanguage(CodePointLanguage):
             else:
                 index += [0] * LEADS
             return found, np.array(index).take(alphabet.column)
+
+    def block(self, state: int) -> Block | None:
+        """See the contract. Here also of the states of a run of so many characters of one class of ASCII, as in
+        `[0-9a-f]{8}`: their rows differ in where they lead to alone."""
+        remaining = self._remaining[state] if state < len(self._remaining) else ()
+        if not remaining:
+            return super().block(state)
+        term = remaining[0]
+        head = term.head if type(term) is Concat else term
+        if len(remaining) > 1 or term.conditional or type(head) is not Repeat or type(head.body) is not Chars:
+            return None
+        chars = head.body
+        if head.low != head.high or head.low < _RUN or not chars.members or chars.members.ranges[-1][1] >= 0x80:
+            return None
+        states: list[int] = []
+        targets: list[tuple[int, int]] = []
+        with self._lock:
+            for _ in range(min(head.low, _LONGEST_RUN)):
+                by_chars, _ = self._linear(state)
+                if by_chars.keys() != {chars}:
+                    break
+                to = self._after(by_chars[chars])
+                states.append(state)
+                targets.append((DEAD, to))
+                state = to
+        if len(states) < _RUN or DEAD in states:
+            return None
+        return Block(
+            states, np.array(targets, dtype=np.int32), _column(chars.members), [DEAD, *(t for _, t in targets)]
+        )
 
     def _cut(self, by_chars: dict[Chars, list[Term]], words: bool) -> Segments:
         """Ranges of code points that are in the same sets, with their targets; word characters apart when `words`."""

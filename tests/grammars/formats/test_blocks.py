@@ -56,3 +56,29 @@ def test_blocks_inside_characters_are_rows(pattern: str) -> None:
         for each, targets in zip(block.states, block.targets, strict=True):
             assert np.array_equal(targets.take(block.column), language.row(each)), (pattern, each)
     assert found or pattern.startswith("^[a-z")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        ("^[0-9a-f]{8}-[0-9a-f]{4}$", ["", "0a", "0a0a0a0a-"]),
+        ("^([A-Z]){20}$", ["", "ABC"]),
+        ("^(?:[a-c]{3}|x)y$", [""]),
+        ("[a-z]{4}", ["", "ab"]),
+        ("^[a-z]{3}([a-z]{3}1)*$", ["", "abc"]),
+        ("^[^/]{5}$", [""]),
+    ],
+)
+def test_blocks_of_runs_are_rows(pattern: str, texts: list[str]) -> None:
+    language = search_language(pattern)
+    for text in texts:
+        block = language.block(state := language.run(text.encode()))
+        if block is None:
+            assert pattern not in ("^[0-9a-f]{8}-[0-9a-f]{4}$", "^([A-Z]){20}$") or text == "0a0a0a0a"
+            continue
+        assert state == block.states[0]
+        assert len(set(block.states)) == len(block.states) > 2
+        assert len(set(block.after)) == len(block.after)
+        assert set(block.after) == {*block.targets.ravel().tolist()}
+        for each, targets in zip(block.states, block.targets, strict=True):
+            assert np.array_equal(targets.take(block.column), language.row(each)), (pattern, each)
