@@ -97,7 +97,7 @@ def test_a_long_search_is_left_and_taken_up_again(monkeypatch: pytest.MonkeyPatc
     text = '{"s": "ab.cd"}'
     asked = 0
 
-    def few(self: FirstMembers) -> bool:
+    def few(_: FirstMembers) -> bool:
         nonlocal asked
         asked += 1
         return asked < 6
