@@ -99,7 +99,10 @@ class Ahead:
         return shape, branch, index
 
     def only_item(self, number: int) -> Variable | None:
-        """What all items must be in a set of one alternative for arrays, where they change nothing; else None."""
+        """What all items must be in a set of one alternative for arrays, where they change nothing; else None.
+
+        So it is for no set, number 0.
+        """
         shape, live = self._shapes.sets[number]
         if shape.kind != ARRAY_KIND or shape.prefix or len(live) != 1:
             return None

@@ -41,7 +41,7 @@ def fill_next_token_bitmasks(
     count = len(matchers)
     to = np.arange(count) if indices is None else np.fromiter(indices, dtype=np.int64)
     rows = as_numpy(bitmask)
-    if to.size != count or (count and to.max() >= bitmask.shape[0]):
+    if to.size != count or (count and not 0 <= to.min() <= to.max() < bitmask.shape[0]):
         raise ValueError(f"{count} sequences do not fit {to.size} rows of a bitmask of {bitmask.shape[0]}")
     words = matchers[0]._words if count else 0  # what other vocabularies need is looked at row by row
     if bitmask.shape[1] < words:

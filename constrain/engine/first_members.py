@@ -80,9 +80,10 @@ class FirstMembers:
         return perf_counter_ns() < self._until
 
     def _starts(self, vset: int) -> tuple[int, int, int, int]:
-        """Where objects, arrays, strings and other values start for a set of variables."""
+        """Where objects, arrays, strings and other values start for a set of variables; 0 also where it is not told."""
         record = self._store.tables[m.VSET][VSET_WIDTH * vset :][:VSET_WIDTH].tolist()
-        return record[V_OBJECT], record[V_ARRAY], record[V_STRING], record[V_ATOM]
+        of_object, of_array, text, atom = (max(0, record[kind]) for kind in (V_OBJECT, V_ARRAY, V_STRING, V_ATOM))
+        return of_object, of_array, text, atom
 
     def _supply_name(self, root: int) -> None:
         """Make the mask behind the outermost object's first quote, where patterns tell names apart."""

@@ -88,6 +88,8 @@ def test_misuse_is_an_error() -> None:
     words = matchers[0].compiled.bitmask_words
     with pytest.raises(ValueError, match="3 sequences do not fit"):
         constrain.fill_next_token_bitmasks(matchers, np.zeros((2, words), dtype=np.int32))
+    with pytest.raises(ValueError, match="3 sequences do not fit"):
+        constrain.fill_next_token_bitmasks(matchers, np.zeros((3, words), dtype=np.int32), [0, 1, -1])
     with pytest.raises(ValueError, match="words"):
         constrain.fill_next_token_bitmasks(matchers, np.zeros((3, words - 1), dtype=np.int32))
     with pytest.raises(TypeError, match="int32"):
