@@ -151,15 +151,14 @@ def _content_walk(
             set_bit(rows, base, tokens[t])
         size = node_end(nodes, i) - i
         if size > _FEW:
-            own_loop = states[record + Q_LOOP]
+            own_loop, asks = states[record + Q_LOOP], False
             if own_loop < 0 and flags & BOUNDARY and not within:
                 walked = -1 - own_loop
-                if size > _SOME and (size > _MANY or walked > _MANY_TOGETHER):
-                    states[record + Q_LOOP] = own_loop = -1 - _MANY_TOGETHER - 1
-                else:
-                    states[record + Q_LOOP] = own_loop - size
-                    own_loop = -1
-            if own_loop < -1:
+                if size > _MANY:
+                    walked = _MANY_TOGETHER + 1  # those that follow wait, too
+                states[record + Q_LOOP] = -1 - walked - size
+                asks = size > _SOME and walked > _MANY_TOGETHER
+            if asks:
                 miss(C, M_LOOP, to, 0)
                 if special:
                     code = postpone(C, ENTER, i, stack, STRING, to, 0, count)

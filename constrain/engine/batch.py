@@ -92,10 +92,10 @@ def accept_tokens(matchers: Sequence[Matcher], token_ids: Iterable[int]) -> list
     for m, to, token in zip(matchers, results.tolist(), ids, strict=True):
         m._positions.append(to)
         m._accepted.append(token)
-    for i in left:  # refused, or the end, or what takes help
-        m = matchers[i]
-        del m._positions[-1], m._accepted[-1]
-        out[i] = m.accept_token(ids[i])
+    for i in left:
+        del matchers[i]._positions[-1], matchers[i]._accepted[-1]
+    for i in left:  # refused, or the end, or what takes help, which may raise
+        out[i] = matchers[i].accept_token(ids[i])
     return out
 
 

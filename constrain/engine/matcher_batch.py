@@ -72,6 +72,8 @@ class MatcherBatch:
         tokens[:] = given
         follow_all(self._stepped, self._positions, tokens, to)
         self._steps += 1
+        for row in range(turn, len(self._told), _REMEMBERED):
+            self._tell(row)
         taken = to >= 0
         if taken.all():
             self._positions[:] = to
@@ -81,8 +83,6 @@ class MatcherBatch:
                 self._tell(row)
                 taken[row] = self._matchers[row].accept_token(int(tokens[row]))
                 self._read(row)
-        for row in range(turn, len(self._told), _REMEMBERED):
-            self._tell(row)
         return taken
 
     def fill_next_token_bitmasks(self, bitmask: Any, *, threads: int | None = None) -> None:

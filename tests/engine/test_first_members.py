@@ -81,14 +81,19 @@ def test_what_was_made_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert not asked_for(schema)
 
 
-def test_a_limit_is_told_where_it_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
+def test_a_limit_met_at_compile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refused(*key: object) -> None:
+        asked.append(key)
         raise ResourceLimitError("", "pattern", "too much", "states 1")
 
     monkeypatch.setattr(first_members, "TIME", 1 << 40)
     monkeypatch.setattr(FirstMembers, "_supply_automata", refused)
     schema, text = _CASES[0]
-    _masks(constrain.json_schema(schema).compile(vocabulary("bytes")), text)
+    compiled = constrain.json_schema(schema).compile(vocabulary("bytes"))
+    assert asked
+    assert len(_masks(compiled, text)) == len(text) + 1
 
 
 def test_a_long_search_is_left_and_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,3 +99,37 @@ def test_torch_rows() -> None:
     for i in range(3):
         _new(i).fill_next_token_bitmask(expected, i)
     assert (rows.numpy() == expected).all()
+
+
+def test_an_error_in_one_row_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that one sequence meets leaves the others, before and behind it, where they are or one token on."""
+    tokens = VOCABULARIES["mixed"]()
+    brace = tokens.bytes_of.index(b"{")
+    taken = constrain.Matcher.accept_token
+
+    def limited(self: Any, token: int) -> bool:
+        if self is broken:
+            raise constrain.ResourceLimitError("", "pattern", "too much", "states 1")
+        return taken(self, token)
+
+    matchers = [_new(i) for i in range(4)]
+    assert matchers[1].accept_bytes(b"{")
+    assert matchers[3].accept_bytes(b"{")  # a brace is refused there, too
+    broken = matchers[1]
+    together = constrain.MatcherBatch(m.fork() for m in matchers)
+    before = [m.num_accepted for m in matchers]
+    monkeypatch.setattr(constrain.Matcher, "accept_token", limited)
+    with pytest.raises(constrain.ResourceLimitError):
+        constrain.accept_tokens(matchers, [brace] * 4)
+    assert broken.num_accepted == before[1]
+    assert matchers[3].num_accepted == before[3]
+    assert all(len(m._positions) == m.num_accepted + 1 and m._positions[-1] >= 0 for m in matchers)
+    broken = together.matcher(1)
+    for _ in range(3):
+        with pytest.raises(constrain.ResourceLimitError):
+            together.accept_tokens([brace] * 4)
+    for row in range(4):
+        m = together.matcher(row)
+        assert len(m._positions) == m.num_accepted + 1
+        assert m._positions[-1] >= 0
+    assert together.matcher(3).num_accepted == before[3]
